@@ -12,24 +12,28 @@ from keras_bert_impl.models.encoders.xlnet_encoder import XLNetEncoder
 from keras_bert_impl.models.heads.answer_beam import AnswerBeam
 from keras_bert_impl.models.heads.embedding_model import EmbeddingModel
 from keras_bert_impl.models.heads.feature_models import FeatureTagger
+from keras_bert_impl.models.heads.masked_language_model import (
+  MaskedLanguageModel,
+)
+from keras_bert_impl.models.heads.multi_task_classifier import (
+  MultiTaskClassifier,
+)
 from keras_bert_impl.models.heads.multi_vector_embedding_model import (
   MultiVectorEmbeddingModel,
 )
+from keras_bert_impl.models.heads.multiple_choice import MultipleChoice
+from keras_bert_impl.models.heads.question_answering import QuestionAnswering
+from keras_bert_impl.models.heads.replaced_token_detector import (
+  ReplacedTokenDetector,
+)
+from keras_bert_impl.models.heads.sequence_classifier import SequenceClassifier
 from keras_bert_impl.models.heads.sparse_embedding_model import (
   SparseEmbeddingModel,
 )
 from keras_bert_impl.models.heads.static_embedding_model import (
   StaticEmbeddingModel,
 )
-from keras_bert_impl.models.heads.task_models import (
-  MaskedLanguageModel,
-  MultipleChoice,
-  MultiTaskClassifier,
-  QuestionAnswering,
-  ReplacedTokenDetector,
-  SequenceClassifier,
-  TokenClassifier,
-)
+from keras_bert_impl.models.heads.token_classifier import TokenClassifier
 from keras_bert_impl.models.pretraining.bidirectional_lm import (
   BidirectionalLanguageModel,
   ElmoLanguageModel,

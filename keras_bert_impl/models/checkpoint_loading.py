@@ -18,19 +18,24 @@ from keras_bert_impl.models.encoders import (
 )
 from keras_bert_impl.models.heads import (
   answer_beam,
+  masked_language_model,
+  multiple_choice,
+  question_answering,
+  replaced_token_detector,
+  sequence_classifier,
   sparse_embedding_model,
-  task_models,
+  token_classifier,
 )
 from keras_bert_impl.models.pretraining import bidirectional_lm, permutation
 
 _OF_TRANSFORMERS = (
   transformer_encoder.TransformerEncoder,
-  task_models.MaskedLanguageModel,
-  task_models.MultipleChoice,
-  task_models.QuestionAnswering,
-  task_models.ReplacedTokenDetector,
-  task_models.SequenceClassifier,
-  task_models.TokenClassifier,
+  masked_language_model.MaskedLanguageModel,
+  multiple_choice.MultipleChoice,
+  question_answering.QuestionAnswering,
+  replaced_token_detector.ReplacedTokenDetector,
+  sequence_classifier.SequenceClassifier,
+  token_classifier.TokenClassifier,
   sparse_embedding_model.SparseEmbeddingModel,
 )
 # {encoder: models that have heads of theirs on it}.
@@ -71,7 +76,7 @@ def from_checkpoint(
 
   Returns:
     `TransformerEncoder`, with a pooler if one is stored; with `heads` one of
-    the models in `task_models`. With the names of `transformers` that model in
+    the models of `heads`. With the names of `transformers` that model in
     a `TransformersModel`.
 
   Raises:

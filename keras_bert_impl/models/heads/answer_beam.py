@@ -5,13 +5,13 @@ from keras import ops
 
 from keras_bert_impl import features, heads, layers
 from keras_bert_impl.models.encoders import encoder_choice
-from keras_bert_impl.models.heads import task_models
+from keras_bert_impl.models.heads import head_model
 
 _DEFAULT_TOP = 5
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class AnswerBeam(task_models.HeadModel):
+class AnswerBeam(head_model.HeadModel):
   """Question answering that searches starts and ends jointly.
 
   For each of the likeliest starts it finds the likeliest ends. It returns a

@@ -5,14 +5,14 @@ from keras import ops
 
 from keras_bert_impl import features, heads
 from keras_bert_impl.models.encoders import encoder_choice
-from keras_bert_impl.models.heads import task_models
+from keras_bert_impl.models.heads import head_model
 
 PROJECTION = "linear/kernel"
 _SIZE = 128
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class MultiVectorEmbeddingModel(task_models.HeadModel):
+class MultiVectorEmbeddingModel(head_model.HeadModel):
   """ColBERT: `embeddings` [B, L, D], a vector of length 1 for each token.
 
   There is an input `pooling_mask` int32 [B, L], 1 for the tokens that are

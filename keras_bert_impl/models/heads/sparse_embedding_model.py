@@ -5,11 +5,11 @@ from keras import ops
 
 from keras_bert_impl import features, heads
 from keras_bert_impl.models.encoders import encoder_choice
-from keras_bert_impl.models.heads import task_models
+from keras_bert_impl.models.heads import head_model, masked_language_model
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class SparseEmbeddingModel(task_models.HeadModel):
+class SparseEmbeddingModel(head_model.HeadModel):
   """SPLADE: sparse `embeddings` [B, V] of texts, from the masked-LM head.
 
   The weight of a token of the vocabulary is the maximum, over the tokens of a
@@ -47,7 +47,7 @@ class SparseEmbeddingModel(task_models.HeadModel):
         " whose heads make no sparse vectors: choose another checkpoint."
       )
     encoder = encoder_choice.make(config, dtype, use_pooler=False)
-    logits = task_models.token_logits(
+    logits = masked_language_model.token_logits(
       encoder, use_mask_decoder=use_mask_decoder
     )
     # The function grows, so that the maximum may come first: [B, V] is all
@@ -66,5 +66,7 @@ class SparseEmbeddingModel(task_models.HeadModel):
     return cls(
       description.config,
       dtype,
-      use_mask_decoder=task_models.has_mask_decoder(description.config, shapes),
+      use_mask_decoder=masked_language_model.has_mask_decoder(
+        description.config, shapes
+      ),
     )

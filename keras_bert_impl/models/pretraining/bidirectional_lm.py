@@ -4,11 +4,11 @@ import keras
 
 from keras_bert_impl import heads, layers
 from keras_bert_impl.models.encoders import bidirectional_pair, elmo_encoder
-from keras_bert_impl.models.heads import task_models
+from keras_bert_impl.models.heads import head_model, masked_language_model
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class BidirectionalLanguageModel(task_models.HeadModel):
+class BidirectionalLanguageModel(head_model.HeadModel):
   """Both language models of a pair, at every position.
 
   It returns `token_logits` float32 [B, L, V], of the token after each, and
@@ -45,19 +45,19 @@ class BidirectionalLanguageModel(task_models.HeadModel):
       config, dtype, use_pooler=False, **options
     )
     with keras.name_scope(bidirectional_pair.SCOPE):
-      logits = task_models.token_logits(pair.right_to_left)
+      logits = masked_language_model.token_logits(pair.right_to_left)
     predict_back = keras.Model(
       pair.right_to_left.input, logits, name=bidirectional_pair.SCOPE
     )
     outputs = {
-      "token_logits": task_models.token_logits(pair.left_to_right),
+      "token_logits": masked_language_model.token_logits(pair.left_to_right),
       "backward_token_logits": predict_back(pair.input),
     }
     super().__init__(pair, pair.input, outputs, arguments)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class ElmoLanguageModel(task_models.HeadModel):
+class ElmoLanguageModel(head_model.HeadModel):
   """ELMo's language models, at every position, of one softmax.
 
   It returns `token_logits` and `backward_token_logits` as

@@ -15,7 +15,7 @@ from keras_bert_impl import features
 from keras_bert_impl.checkpoints import assignment, reading
 from keras_bert_impl.layers.basics import kernels, layer
 from keras_bert_impl.models.encoders import transformer_encoder
-from keras_bert_impl.models.heads import task_models
+from keras_bert_impl.models.heads import head_model, masked_language_model
 
 # Distances from a teacher, in their order.
 SOFT_TARGET, COSINE = "soft_target", "cosine"
@@ -44,7 +44,7 @@ class Distances:
   relation_heads: int | None = None
 
 
-class DistillationModel(task_models.HeadModel):
+class DistillationModel(head_model.HeadModel):
   """Masked LM for pre-training, and its distances from a frozen teacher.
 
   Called with the encoder's inputs and `masked_lm_positions`, int32 [B, P], it
@@ -87,7 +87,7 @@ class DistillationModel(task_models.HeadModel):
     inputs = {**encoder.input, features.MASKED_LM_POSITIONS: given}
 
     # Wiring.
-    score = task_models.token_scorer(encoder)
+    score = masked_language_model.token_scorer(encoder)
     logits = score(given)
     soft = score() if distances.all_tokens else logits
     teacher = _frozen(teacher, config, use_sequence_ids, distances)
@@ -182,7 +182,7 @@ def _frozen(path, config, use_sequence_ids, distances):
       (None,), dtype="int32", name=features.MASKED_LM_POSITIONS
     )
     inputs[features.MASKED_LM_POSITIONS] = positions
-  logits = task_models.token_logits(encoder, positions)
+  logits = masked_language_model.token_logits(encoder, positions)
   # Those of the student are spread evenly, its last one for the last one.
   share = own.num_hidden_layers / config.num_hidden_layers
   layers = [round(n * share) for n in range(1, config.num_hidden_layers + 1)]

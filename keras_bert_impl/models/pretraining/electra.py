@@ -7,7 +7,10 @@ import keras
 from keras_bert_impl import calls, choices, configs, features, layers, options
 from keras_bert_impl.layers.blocks import embeddings as embeddings_lib
 from keras_bert_impl.models.encoders import encoder_model, transformer_encoder
-from keras_bert_impl.models.heads import task_models
+from keras_bert_impl.models.heads import (
+  masked_language_model,
+  replaced_token_detector,
+)
 from keras_bert_impl.models.pretraining import disentangled_embeddings
 
 
@@ -83,7 +86,7 @@ class ElectraPretrainingModel(encoder_model.Model):
     inputs = {**generator.input, **labels}
 
     # Wiring.
-    logits, _ = task_models.masked_logits(
+    logits, _ = masked_language_model.masked_logits(
       generator,
       labels[features.MASKED_LM_POSITIONS],
       use_mask_decoder=config.use_mask_decoder,
@@ -173,7 +176,7 @@ def _make_both(config, generator_config, dtype, use_sequence_ids, sharing):
     )
 
   def make_detector(embeddings=None):
-    return task_models.ReplacedTokenDetector(
+    return replaced_token_detector.ReplacedTokenDetector(
       config,
       dtype,
       use_sequence_ids=use_sequence_ids,

@@ -7,11 +7,11 @@ from keras import ops
 
 from keras_bert_impl import features, heads, layers
 from keras_bert_impl.models.encoders import encoder_model, xlnet_encoder
-from keras_bert_impl.models.heads import task_models
+from keras_bert_impl.models.heads import head_model
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class PermutationLanguageModel(task_models.HeadModel):
+class PermutationLanguageModel(head_model.HeadModel):
   """Language model of permutations: `token_logits` [B, P, V] at the queries.
 
   Args:

@@ -6,11 +6,11 @@ import keras
 
 from keras_bert_impl import features
 from keras_bert_impl.models.encoders import transformer_encoder
-from keras_bert_impl.models.heads import task_models
+from keras_bert_impl.models.heads import head_model, masked_language_model
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class PretrainingModel(task_models.HeadModel):
+class PretrainingModel(head_model.HeadModel):
   """Encoder for pre-training: masked LM head and, optionally, sentence head.
 
   Called with the encoder's inputs and `masked_lm_positions`, int32 [B, P], it
@@ -62,12 +62,12 @@ class PretrainingModel(task_models.HeadModel):
 
     # Wiring. Keras sorts the outputs in a plain dict, and with them the layers,
     # by name; the norm of the gradients is summed in the order of the weights.
-    logits, pooled = task_models.masked_logits(
+    logits, pooled = masked_language_model.masked_logits(
       encoder, positions, use_mask_decoder
     )
     outputs = collections.OrderedDict(token_logits=logits)
     if use_sentence_head:
-      logits = task_models.sentence_logits(encoder, pooled)
+      logits = masked_language_model.sentence_logits(encoder, pooled)
       outputs["sentence_logits"] = logits
     super().__init__(encoder, inputs, outputs, arguments)
 

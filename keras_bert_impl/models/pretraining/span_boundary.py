@@ -6,11 +6,11 @@ import keras
 
 from keras_bert_impl import features, layers
 from keras_bert_impl.models.encoders import transformer_encoder
-from keras_bert_impl.models.heads import task_models
+from keras_bert_impl.models.heads import head_model, masked_language_model
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class SpanBoundaryModel(task_models.HeadModel):
+class SpanBoundaryModel(head_model.HeadModel):
   """Encoder for pre-training SpanBERT: masked LM and span boundary head.
 
   Called with the encoder's inputs, `masked_lm_positions`, int32 [B, P], and
@@ -57,7 +57,7 @@ class SpanBoundaryModel(task_models.HeadModel):
 
     # Wiring. Ordered, as in `PretrainingModel`.
     outputs = collections.OrderedDict(
-      token_logits=task_models.token_logits(encoder, positions),
+      token_logits=masked_language_model.token_logits(encoder, positions),
       span_boundary_logits=_span_boundary_logits(
         encoder, positions, boundaries
       ),
