@@ -49,6 +49,7 @@ ALSO = {
   "text_pairs": ("and pairs like them",),
   "use_mask_decoder": ("objective deberta",),
   "dtype": ("DTypePolicy",),
+  "path": ("/dev/null cannot be made",),
 }
 QUESTION = {
   "question": "who",

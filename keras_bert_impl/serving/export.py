@@ -131,10 +131,9 @@ def write_version(export_dir, model_name, save):
 
 def check_folder(export_dir):
   """Raises ValueError if no versions can be written into `export_dir`."""
-  gfile = tf.io.gfile
   if not export_dir:
     raise ValueError("export_dir is empty: name a folder.")
-  if gfile.exists(export_dir) and not gfile.isdir(export_dir):
+  if files.exists(export_dir) and not files.is_folder(export_dir):
     raise ValueError(f"export_dir ({export_dir}) is a file: name a folder.")
 
 
