@@ -171,8 +171,12 @@ def _head(modules):
 
 
 def is_one(path):
-  """Whether a folder is of vectors, by sentence-transformers or model2vec."""
-  return is_static(path) or has_modules(path) and not _is_cross_encoder(path)
+  """Whether `path` is of vectors, by sentence-transformers or model2vec.
+
+  Args:
+    path: str, as of `read`.
+  """
+  return _is_one(hub.local_path(path))
 
 
 def copy(source, target):
@@ -193,8 +197,15 @@ def copy(source, target):
 
 
 def is_static(path):
-  """Whether `path`, a folder or its name, holds static embeddings."""
-  path = hub.local_path(path)
+  """Whether `path`, as of `read`, holds static embeddings."""
+  return _is_static(hub.local_path(path))
+
+
+def _is_one(path):
+  return _is_static(path) or has_modules(path) and not _is_cross_encoder(path)
+
+
+def _is_static(path):
   if not files.is_folder(path):
     return False
   if not has_modules(path):
@@ -229,7 +240,7 @@ def read(path):
     ValueError: it has a module that is not known here, or is damaged.
   """
   path = hub.local_path(path, weights=True)
-  if not is_one(path):
+  if not _is_one(path):
     return Folder(path)
   transformer, *modules = _check_order(path, _read_modules(path))
   if transformer.kind == STATIC:

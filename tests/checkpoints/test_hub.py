@@ -12,6 +12,7 @@ import pytest
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints import hub
 from keras_bert_impl.runs.fine_tuning import fine_tuning_config, job
+from keras_bert_impl.sentences import folders
 from tests import installed
 from tests.checkpoints import hub_server
 from tests.official_tasks import scripts
@@ -83,7 +84,7 @@ def test_the_model_in_an_installed_package_is_found(tmp_path, monkeypatch):
     ("cross_encoder", kb.Reranker),
   ],
 )
-def test_the_model_in_a_package_is_opened_and_trained(
+def test_the_model_in_a_package_is_opened_by_classes_and_scripts(
   folder, door, tmp_path, monkeypatch
 ):
   monkeypatch.syspath_prepend(str(tmp_path))
@@ -93,6 +94,9 @@ def test_the_model_in_a_package_is_opened_and_trained(
   names = [f"tiny_model/model/{path}" for path in found]
   installed.write(tmp_path, "tiny_model", names)
   door.from_checkpoint("package://tiny-model")
+  # Of these a run keeps prompts and pooling.
+  is_encoder = folders.is_one("package://tiny-model")
+  assert is_encoder == (folder != "cross_encoder")
   settings = fine_tuning_config.FineTuningConfig(
     do_train=True, max_seq_length=8
   )

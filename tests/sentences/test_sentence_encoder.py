@@ -334,7 +334,7 @@ def test_a_name_is_looked_up(monkeypatch):
   folder = str(FOLDER)
   places = {"org/tiny": folder, folder: folder}
   monkeypatch.setattr(
-    folders.hub, "local_path", lambda path, weights=False: places[path]
+    folders.hub, "local_path", lambda path, weights: places[path]
   )
   assert folders.read("org/tiny") == folders.read(folder)
 
