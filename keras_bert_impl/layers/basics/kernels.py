@@ -162,18 +162,19 @@ def _program(function, options, shapes):
   return tf.function(bound, jit_compile=True, autograph=False)
 
 
-def _with_gradient(function, *options):
-  """Returns a function of tensors, after options, with a gradient of its own.
+def _with_gradient(function, options, *tensors):
+  """Returns the value of `function(*options, *tensors)`, with its own gradient.
 
   `function` is as `tf.custom_gradient` has it, and reads only its arguments.
   That alone would register a gradient for good at every call in a graph, which
   keeps the graph alive; a function is traced but once for each shape.
   """
-  return lambda *tensors: _traced(function, options, _shapes(tensors))(*tensors)
+  return _traced(function, options, _shapes(tensors))(*tensors)
 
 
 @functools.cache
 def _traced(function, options, shapes):
+  """Returns a function of tensors, after options, of `tf.custom_gradient`."""
   bound = functools.partial(function, *options)
   bound.__name__ = function.__name__  # TensorFlow asks for it.
   return tf.function(tf.custom_gradient(bound), autograph=False)
@@ -205,8 +206,8 @@ def finish(x, bias, activation, training):
     if training and activation in _COMPILED:
       # Sums of one and of two terms have programs of their own.
       programs = (_activate, _activate_gradient, (None, None))
-      options = (activation, len(terms))
-      return _with_gradient(_two_programs, *programs, options)(*terms)
+      options = (*programs, (activation, len(terms)))
+      return _with_gradient(_two_programs, options, *terms)
     x = x if bias is None else tf.nn.bias_add(*terms)
   elif bias is not None:
     x = x + bias
@@ -266,8 +267,8 @@ def drop(rate, numbers, seed, x, part=None):
   threshold = min(round(rate * NUM_DRAWS), NUM_DRAWS - 1)
   if keras.backend.backend() != "tensorflow":
     return _drop(threshold, x, numbers)
-  programs = (_drop, _drop_gradient, (1, None))
-  return _with_gradient(_two_programs, *programs, (threshold,))(x, numbers)
+  options = (_drop, _drop_gradient, (1, None), (threshold,))
+  return _with_gradient(_two_programs, options, x, numbers)
 
 
 def _drop(threshold, x, numbers):
@@ -299,8 +300,8 @@ def arrange(function, tensors, others, training):
   if not (training and on_tensorflow) or any(None in x for x in shapes):
     return function(*tensors, *others)
   programs = (_arrange, _arrange_gradient, (len(tensors), None))
-  options = (function, shapes, len(others))
-  return _with_gradient(_two_programs, *programs, options)(*tensors, *others)
+  options = (*programs, (function, shapes, len(others)))
+  return _with_gradient(_two_programs, options, *tensors, *others)
 
 
 def _arrange(function, shapes, num_others, *tensors):
@@ -360,9 +361,9 @@ def layer_norm(x, gamma, beta, epsilon, training):
   if training:
     rows = tf.reshape(x, [-1, x.shape[-1]])
     weights = map(tf.convert_to_tensor, (gamma, beta))
-    programs = (_normalize, _normalize_gradient, (None, 2))
-    normalize = _with_gradient(_two_programs, *programs, (epsilon,))
-    return tf.reshape(normalize(rows, *weights), tf.shape(x))
+    options = (_normalize, _normalize_gradient, (None, 2), (epsilon,))
+    normal = _with_gradient(_two_programs, options, rows, *weights)
+    return tf.reshape(normal, tf.shape(x))
   if tf.executing_eagerly() or None not in x.shape[:-1]:
     return None
   return _fused_layer_norm(x, gamma, beta, epsilon)
@@ -436,7 +437,9 @@ def cross_entropy(logits, labels):
   """
   if not _is_vocabulary(logits):
     return ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
-  return _by_rows(_with_gradient(_losses), logits, labels)
+  return _by_rows(
+    functools.partial(_with_gradient, _losses, ()), logits, labels
+  )
 
 
 def divergence(taught, logits, temperature):
