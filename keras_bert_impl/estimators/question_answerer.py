@@ -9,7 +9,7 @@ from keras_bert_impl.runs.labelled_data import task_options
 from keras_bert_impl.tasks.basics import example_types
 from tfrecords.labelled import squad_files
 
-_KEYS = {"text", "answer_start"}
+_OF_ANSWERS = {"text", "answer_start"}
 
 
 class QuestionAnswerer(estimator.Estimator):
@@ -74,7 +74,7 @@ class QuestionAnswerer(estimator.Estimator):
 
   def _example(self, record, place, number):
     answers = _lists(record.get("answers"))
-    if not isinstance(answers, Mapping) or not _KEYS <= answers.keys():
+    if not isinstance(answers, Mapping) or not _OF_ANSWERS <= answers.keys():
       raise ValueError(
         f"{place}.answers ({answers!r}) must be a dict with the lists text and"
         " answer_start."
@@ -129,8 +129,9 @@ class QuestionAnswerer(estimator.Estimator):
 def _lists(answers):
   """Returns answers as SQuAD's files have them, a list of dicts, as a dict."""
   are_dicts = isinstance(answers, list | tuple) and all(
-    isinstance(answer, Mapping) and _KEYS <= answer.keys() for answer in answers
+    isinstance(answer, Mapping) and _OF_ANSWERS <= answer.keys()
+    for answer in answers
   )
   if not are_dicts:
     return answers
-  return {key: [answer[key] for answer in answers] for key in _KEYS}
+  return {key: [answer[key] for answer in answers] for key in _OF_ANSWERS}
