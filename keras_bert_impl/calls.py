@@ -114,7 +114,7 @@ RULES = {
     " num_texts max_tokens truncate_dim chunk_size embedding_size"
     " end_n_top groups head_size hidden_size intermediate_size kernel_size"
     " max_position_embeddings max_span_length"
-    " num_buckets num_distances num_heads num_layers position_embedding_size"
+    " num_distances num_heads num_layers position_embedding_size"
     " projection_size start_n_top units vocab_size width fixed_length"
     " bilstm_width lstm_width",
     Rule(

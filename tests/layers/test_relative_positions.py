@@ -54,7 +54,7 @@ def test_every_bucket_is_that_of_some_distance_or_beyond_the_last(num_buckets):
   assert num_buckets // 4 < len(found) <= num_buckets // 2
 
 
-@pytest.mark.parametrize("num_buckets", [0, 2, 5, 258, 8.5])
+@pytest.mark.parametrize("num_buckets", [0, 2, 5, 258, 8.5, np.ones(2)])
 def test_another_number_of_buckets_is_refused(num_buckets):
   with pytest.raises(ValueError, match="must be an even number from 4 to 256"):
     layers.RelativePositionBias(2, num_buckets)

@@ -94,7 +94,8 @@ class RelativePositionBias(layer.Layer):
 
 
 def _check_number(name, num_buckets):
-  if num_buckets not in range(4, 2 * _MAX_DISTANCE + 1, 2):
+  allowed = range(4, 2 * _MAX_DISTANCE + 1, 2)
+  if np.ndim(num_buckets) or num_buckets not in allowed:
     raise ValueError(
       f"{name} ({num_buckets!r}) must be an even number from 4 to"
       f" {2 * _MAX_DISTANCE}."
