@@ -22,6 +22,12 @@ import collections  # noqa: E402
 from absl import app, flags  # noqa: E402
 
 from keras_bert_impl import configs  # noqa: E402
+from keras_bert_impl.kinds.texts import (
+  classification_data,
+  sequence_classification,
+  text_rows,
+  text_scores,
+)
 from keras_bert_impl.runs.fine_tuning import (
   fine_tuning_config,
   fine_tuning_run,
@@ -29,17 +35,9 @@ from keras_bert_impl.runs.fine_tuning import (
 )
 from keras_bert_impl.runs.labelled_data import fine_tuning_data
 from keras_bert_impl.tasks.basics import fine_tuning
-from keras_bert_impl.tasks.texts import (
-  sequence_classification,
-  text_rows,
-  text_scores,
-)
 from keras_bert_impl.tokenizers.formats import tokenizer_options, vocabularies
 from keras_bert_impl.training import run_results
-from tfrecords.labelled import (
-  classification_data,  # noqa: E402
-  data_sets,
-)
+from tfrecords.labelled import data_sets
 
 flags.DEFINE_string("input_file", None, "File of NSMC.", required=True)
 flags.DEFINE_string("vocab_file", None, "vocab.txt for it.", required=True)

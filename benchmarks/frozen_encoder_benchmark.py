@@ -22,8 +22,8 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 from keras_bert_impl import configs, features  # noqa: E402
+from keras_bert_impl.kinds.tags import token_classification
 from keras_bert_impl.optimizers import adamw  # noqa: E402
-from keras_bert_impl.tasks.tags import token_classification
 from keras_bert_impl.training import training_config, training_loop
 
 LABELS = ("O", *(f"{prefix}-{kind}" for kind in "abcdef" for prefix in "BI"))

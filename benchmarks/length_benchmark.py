@@ -63,8 +63,8 @@ def make_loop(preset, length, num_layers, is_packed):
   import tensorflow as tf
 
   from keras_bert_impl import configs
+  from keras_bert_impl.kinds.answers import question_answering
   from keras_bert_impl.optimizers import adamw
-  from keras_bert_impl.tasks.answers import question_answering
   from keras_bert_impl.tasks.basics import pretraining
   from keras_bert_impl.tasks.pretraining import masked_lm
   from keras_bert_impl.training import training_config

@@ -39,8 +39,9 @@ import tensorflow as tf  # noqa: E402
 from absl import app, flags  # noqa: E402
 
 from keras_bert_impl import configs, features, models, tokenizers  # noqa: E402
+from keras_bert_impl.kinds.embeddings.servables import text_vectors
+from keras_bert_impl.kinds.texts import text_servables
 from keras_bert_impl.serving import export, servables
-from keras_bert_impl.serving.heads import classification, text_vectors
 
 flags.DEFINE_string(
   "input_file", None, "Tab-separated; a line of names first.", required=True
@@ -60,7 +61,7 @@ FLAGS = flags.FLAGS
 _LABELS = ("0", "1")
 
 
-class _FixedLength(classification.ClassificationServable):
+class _FixedLength(text_servables.ClassificationServable):
   """The classifier with all texts at once, padded to max_seq_length."""
 
   def _logits(self, text, text_pair):
@@ -96,7 +97,7 @@ def _compare_answers(config, tokenizer, folder):
   model = models.SequenceClassifier(config, len(_LABELS))
   arguments = (model, tokenizer, FLAGS.max_seq_length, _LABELS)
   is_pair = len(columns) > 1
-  by_length = classification.ClassificationServable(*arguments, is_pair)
+  by_length = text_servables.ClassificationServable(*arguments, is_pair)
   fixed = _FixedLength(*arguments, is_pair)
   names = list(by_length.inputs)
   tokenizer_dir = os.path.join(folder, "tokenizer")
@@ -138,7 +139,7 @@ def _print_answers(ways, columns):
 def _compare_dtypes(config, tokenizer, folder):
   columns = _read_columns()
   model = models.SequenceClassifier(config, len(_LABELS))
-  servable = classification.ClassificationServable(
+  servable = text_servables.ClassificationServable(
     model, tokenizer, FLAGS.max_seq_length, _LABELS, len(columns) > 1
   )
   ways = {}

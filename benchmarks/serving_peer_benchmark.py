@@ -97,8 +97,9 @@ class _Ours:
 
     import keras_bert_impl as kb
     from keras_bert_impl import models, tokenizers
+    from keras_bert_impl.kinds.embeddings.servables import text_vectors
+    from keras_bert_impl.kinds.texts import text_servables
     from keras_bert_impl.serving import export
-    from keras_bert_impl.serving.heads import classification, text_vectors
 
     tokenizer = tokenizers.load(checkpoint)
     model = kb.from_checkpoint(checkpoint)
@@ -107,7 +108,7 @@ class _Ours:
         model, tokenizer, _LENGTH, "mean", normalize=True
       )
     else:
-      servable = classification.ClassificationServable(
+      servable = text_servables.ClassificationServable(
         models.SequenceClassifier(model.config, 2),
         tokenizer,
         _LENGTH,

@@ -136,11 +136,12 @@ class _Contestant:
 
 def _export(checkpoint, folder):
   """Returns {name: directory of an export}."""
-  from keras_bert_impl.model_folders import model_files, trained_servables
+  from keras_bert_impl.kinds import opening
+  from keras_bert_impl.model_folders import model_files
   from keras_bert_impl.serving.small import export
 
   config = model_files.ModelFilesConfig()
-  servable, _ = trained_servables.make(config, checkpoint)
+  servable, _ = opening.make_servable(config, checkpoint)
   return {
     name: export.export_as(
       servable,

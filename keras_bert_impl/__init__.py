@@ -52,18 +52,18 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
     training as training,
   )
   from keras_bert_impl.configs import EncoderConfig as EncoderConfig
-  from keras_bert_impl.estimators.choice_answerer import (
+  from keras_bert_impl.kinds.choices.choice_answerer import (
     ChoiceAnswerer as ChoiceAnswerer,
   )
-  from keras_bert_impl.estimators.fill_mask import FillMask as FillMask
-  from keras_bert_impl.estimators.question_answerer import (
+  from keras_bert_impl.kinds.fill_mask.fill_mask import FillMask as FillMask
+  from keras_bert_impl.kinds.answers.question_answerer import (
     QuestionAnswerer as QuestionAnswerer,
   )
-  from keras_bert_impl.estimators.reranker import Reranker as Reranker
-  from keras_bert_impl.estimators.text_classifier import (
+  from keras_bert_impl.kinds.reranking.reranker import Reranker as Reranker
+  from keras_bert_impl.kinds.texts.text_classifier import (
     TextClassifier as TextClassifier,
   )
-  from keras_bert_impl.estimators.token_tagger import TokenTagger as TokenTagger
+  from keras_bert_impl.kinds.tags.token_tagger import TokenTagger as TokenTagger
   from keras_bert_impl.layers import *
   from keras_bert_impl.models import *
   from keras_bert_impl.models.lora import (
@@ -72,19 +72,19 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
     merge_lora as merge_lora,
     save_lora as save_lora,
   )
-  from keras_bert_impl.estimators.multi_vector_encoder import (
+  from keras_bert_impl.kinds.embeddings.encoders.multi_vector_encoder import (
     MultiVectorEncoder as MultiVectorEncoder,
   )
-  from keras_bert_impl.estimators.sentence_encoder import (
+  from keras_bert_impl.kinds.embeddings.encoders.sentence_encoder import (
     SentenceEncoder as SentenceEncoder,
   )
-  from keras_bert_impl.estimators.sparse_encoder import (
+  from keras_bert_impl.kinds.embeddings.encoders.sparse_encoder import (
     SparseEncoder as SparseEncoder,
   )
-  from keras_bert_impl.estimators.static_encoder import (
+  from keras_bert_impl.kinds.embeddings.encoders.static_encoder import (
     StaticEncoder as StaticEncoder,
   )
-  from keras_bert_impl.serving.heads.model_export import export as export
+  from keras_bert_impl.kinds.model_export import export as export
   from keras_bert_impl.training.experiment import Experiment as Experiment
   from keras_bert_impl.training.training_config import (
     TrainingConfig as TrainingConfig,
@@ -110,24 +110,33 @@ _MODULES = (
 )
 # {name: where it stands}; other classes are those of layers and models.
 _NAMES = {
-  "ChoiceAnswerer": ("estimators.choice_answerer", "ChoiceAnswerer"),
+  "ChoiceAnswerer": ("kinds.choices.choice_answerer", "ChoiceAnswerer"),
   "EncoderConfig": ("configs", "EncoderConfig"),
   "Experiment": ("training.experiment", "Experiment"),
-  "FillMask": ("estimators.fill_mask", "FillMask"),
+  "FillMask": ("kinds.fill_mask.fill_mask", "FillMask"),
   "MultiVectorEncoder": (
-    "estimators.multi_vector_encoder",
+    "kinds.embeddings.encoders.multi_vector_encoder",
     "MultiVectorEncoder",
   ),
-  "QuestionAnswerer": ("estimators.question_answerer", "QuestionAnswerer"),
-  "Reranker": ("estimators.reranker", "Reranker"),
-  "SentenceEncoder": ("estimators.sentence_encoder", "SentenceEncoder"),
-  "SparseEncoder": ("estimators.sparse_encoder", "SparseEncoder"),
-  "StaticEncoder": ("estimators.static_encoder", "StaticEncoder"),
-  "TextClassifier": ("estimators.text_classifier", "TextClassifier"),
-  "TokenTagger": ("estimators.token_tagger", "TokenTagger"),
+  "QuestionAnswerer": ("kinds.answers.question_answerer", "QuestionAnswerer"),
+  "Reranker": ("kinds.reranking.reranker", "Reranker"),
+  "SentenceEncoder": (
+    "kinds.embeddings.encoders.sentence_encoder",
+    "SentenceEncoder",
+  ),
+  "SparseEncoder": (
+    "kinds.embeddings.encoders.sparse_encoder",
+    "SparseEncoder",
+  ),
+  "StaticEncoder": (
+    "kinds.embeddings.encoders.static_encoder",
+    "StaticEncoder",
+  ),
+  "TextClassifier": ("kinds.texts.text_classifier", "TextClassifier"),
+  "TokenTagger": ("kinds.tags.token_tagger", "TokenTagger"),
   "TrainingConfig": ("training.training_config", "TrainingConfig"),
   "electra_generator_config": ("models", "electra_generator_config"),
-  "export": ("serving.heads.model_export", "export"),
+  "export": ("kinds.model_export", "export"),
   "from_checkpoint": ("models", "from_checkpoint"),
   "load_lora": ("models.lora", "load_lora"),
   "load_tokenizer": ("tokenizers", "load"),

@@ -29,7 +29,7 @@ MASKING_POLICIES = ("token", "whole_word", "ngram", "span", "context")
 EMBEDDING_SHARINGS = ("shared", "gdes", "none")
 
 # Text around a tagged sentence in its row, and trained parts of a tagger; see
-# `tasks/tags/token_classification.py`.
+# `kinds/tags/token_classification.py`.
 CONTEXTS = ("document", "sentence")
 APPROACHES = ("fine_tuning", "features", "fine_tuning_bilstm")
 
@@ -61,5 +61,5 @@ NAMES = (GOOGLE, TRANSFORMERS)
 
 # Kinds of SentencePiece models that can be learned.
 SENTENCE_PIECE_TYPES = ("unigram", "bpe")
-# Losses of reranking, see `tasks.embeddings.reranking`.
+# Losses of reranking, see `kinds.reranking.reranking`.
 RANKING_LOSSES = ("listwise", "pairwise", "pointwise")

@@ -16,7 +16,7 @@ from keras_bert_impl.command_line import program
 from keras_bert_impl.model_folders import conversion
 
 with epy.lazy_imports():
-  from keras_bert_impl.estimators import head_importance
+  from keras_bert_impl.kinds import head_importance
 
 program.define_flags(conversion.ConversionConfig)
 

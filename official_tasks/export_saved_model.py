@@ -30,8 +30,7 @@ from keras_bert_impl.model_folders import model_files
 from keras_bert_impl.serving import servable_options
 
 with epy.lazy_imports():
-  from keras_bert_impl.estimators import comparison
-  from keras_bert_impl.model_folders import trained_servables
+  from keras_bert_impl.kinds import comparison, opening
   from keras_bert_impl.serving import export, signature_names
   from keras_bert_impl.serving.small import export as small
   from keras_bert_impl.training import run_results
@@ -126,7 +125,7 @@ def main():
   form = small.check_form(
     {name: getattr(config, name) for name in small.OPTIONS}
   )
-  servable, checkpoint = trained_servables.make(
+  servable, checkpoint = opening.make_servable(
     config, config.checkpoint_dir, config.head, config.max_seq_length, chosen
   )
   compared = None

@@ -32,6 +32,8 @@ from keras_bert_impl.tokenizers.formats import vocabularies, vocabulary_files
 
 with epy.lazy_imports():
   from keras_bert_impl.checkpoints import reading
+  from keras_bert_impl.kinds.multi_task import labelled_tasks
+  from keras_bert_impl.kinds.texts import text_splits
   from keras_bert_impl.runs.ablation import (
     commands,
     default_tasks,
@@ -40,7 +42,6 @@ with epy.lazy_imports():
     table_report,
   )
   from keras_bert_impl.runs.fine_tuning import fine_tuning_config
-  from keras_bert_impl.runs.labelled_data import labelled_tasks, text_splits
   from keras_bert_impl.runs.pretraining import default_pretraining
   from tfrecords.text import sources
 

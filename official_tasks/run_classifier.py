@@ -15,53 +15,31 @@ Writes checkpoints, predictions of each split (for the test sets of GLUE in its
 site's form), pictures, results.json and report.html into --output_dir.
 """
 
-import dataclasses
-
 from absl import flags
 from etils import epy
 
 from keras_bert_impl.command_line import program
-from keras_bert_impl.runs.fine_tuning import fine_tuning_config
-from keras_bert_impl.runs.labelled_data import labelled_splits, text_splits
-from official_tasks import fine_tuning_flags
-from tfrecords.labelled import classification_data
+from keras_bert_impl.kinds.texts import classification_data, text_splits
+from keras_bert_impl.runs.fine_tuning import fine_tuning_config, script
+from keras_bert_impl.runs.labelled_data import labelled_splits
 
 with epy.lazy_imports():
-  from keras_bert_impl.runs.fine_tuning import task_parts
-  from keras_bert_impl.runs.labelled_data import majority
+  from keras_bert_impl.kinds.texts import majority, text_kind
 
-FLAGS = flags.FLAGS
+script.define_flags(text_splits.ClassifierConfig)
+labelled_splits.list_data_sets(classification_data.DATA_SETS)
 
 
 def main():
-  """Reads the flags and the data; the rest is `job.Job`."""
+  """Fine-tunes on the data that the flags name, or counts the classes."""
   config = program.from_flags(text_splits.ClassifierConfig)
-  data_set = text_splits.data_set(config)
-  if config.predict_majority:
-    settings = program.from_flags(fine_tuning_config.FineTuningConfig)
-    majority.predict(data_set, config, settings, FLAGS.output_dir)
+  if not config.predict_majority:
+    script.run(text_kind.prepare, text_splits.ClassifierConfig)
     return
-  job = fine_tuning_flags.read_flags()
-  known_labels = job.described_task().get("labels")
-  texts = text_splits.read(data_set, config, job.settings, known_labels)
-  parts = task_parts.of_texts(
-    job,
-    texts.splits,
-    texts.labels,
-    data_set.metrics,
-    data_set.submissions,
-    config.bilstm_width,
-    config.multi_label,
-    config.class_weight,
-  )
-  job.run(parts, texts.splits, dataclasses.asdict(config), texts.counts)
-  if data_set.note:
-    print(f"\n{data_set.note}")
+  settings = program.from_flags(fine_tuning_config.FineTuningConfig)
+  data_set = text_splits.data_set(config)
+  majority.predict(data_set, config, settings, flags.FLAGS.output_dir)
 
-
-program.define_flags(text_splits.ClassifierConfig)
-labelled_splits.list_data_sets(classification_data.DATA_SETS)
-fine_tuning_flags.define_flags()
 
 if __name__ == "__main__":
   program.run(main)

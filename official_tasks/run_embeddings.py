@@ -19,43 +19,22 @@ results.json, report.html, and sentence_encoder/, sparse_encoder/ or
 multi_vector_encoder/, a folder of sentence-transformers or PyLate.
 """
 
-import dataclasses
-
 from etils import epy
 
 from keras_bert_impl.command_line import program
-from keras_bert_impl.runs.labelled_data import embedding_splits, task_options
-from official_tasks import fine_tuning_flags
+from keras_bert_impl.kinds.embeddings import embedding_splits
+from keras_bert_impl.runs.fine_tuning import script
 
 with epy.lazy_imports():
-  from keras_bert_impl.runs.fine_tuning import task_parts
+  from keras_bert_impl.kinds.embeddings import embedding_kind
 
-
-@dataclasses.dataclass(frozen=True)
-class EmbeddingConfig(
-  task_options.EmbeddingOptions, embedding_splits.EmbeddingSplitsConfig
-):
-  """Files and columns of the examples, and the options of the task.
-
-  Raises:
-    ValueError: flags contradict each other.
-  """
-
-  def __post_init__(self):
-    embedding_splits.EmbeddingSplitsConfig.__post_init__(self)
+script.define_flags(embedding_splits.EmbeddingConfig)
 
 
 def main():
-  """Reads the flags and the data; the rest is `job.Job`."""
-  config = program.from_flags(EmbeddingConfig)
-  job = fine_tuning_flags.read_flags()
-  splits = embedding_splits.read(config, job.settings)
-  parts = task_parts.of_embeddings(job, splits, config)
-  job.run(parts, splits, dataclasses.asdict(config))
+  """Fine-tunes on the data that the flags name."""
+  script.run(embedding_kind.prepare, embedding_splits.EmbeddingConfig)
 
-
-program.define_flags(EmbeddingConfig)
-fine_tuning_flags.define_flags()
 
 if __name__ == "__main__":
   program.run(main)

@@ -19,29 +19,21 @@ into --output_dir. Use a cased model: capitals tell names.
 Source: Devlin et al. 2019, section 5.3.
 """
 
-import dataclasses
-
 from etils import epy
 
 from keras_bert_impl.command_line import program
-from keras_bert_impl.runs.labelled_data import tag_splits
-from official_tasks import fine_tuning_flags
+from keras_bert_impl.kinds.tags import tag_splits
+from keras_bert_impl.runs.fine_tuning import script
 
 with epy.lazy_imports():
-  from keras_bert_impl.runs.fine_tuning import task_parts
+  from keras_bert_impl.kinds.tags import tag_kind
 
-
-program.define_flags(tag_splits.TagSplitsConfig)
-fine_tuning_flags.define_flags()
+script.define_flags(tag_splits.TagSplitsConfig)
 
 
 def main():
-  """Reads the flags and the data; the rest is `job.Job`."""
-  config = program.from_flags(tag_splits.TagSplitsConfig)
-  job = fine_tuning_flags.read_flags()
-  splits = tag_splits.read(config, job.settings)
-  parts = task_parts.of_tags(job, splits, config)
-  job.run(parts, splits, dataclasses.asdict(config))
+  """Fine-tunes on the data that the flags name."""
+  script.run(tag_kind.prepare, tag_splits.TagSplitsConfig)
 
 
 if __name__ == "__main__":

@@ -14,52 +14,22 @@ of pairs with one score: CrossEncoder of sentence-transformers, kb.Reranker and
 export_saved_model.py open it.
 """
 
-import dataclasses
-
 from etils import epy
 
-from keras_bert_impl import options
 from keras_bert_impl.command_line import program
-from keras_bert_impl.runs.labelled_data import embedding_splits, task_options
-from official_tasks import fine_tuning_flags
+from keras_bert_impl.kinds.reranking import reranking_options
+from keras_bert_impl.runs.fine_tuning import script
 
 with epy.lazy_imports():
-  from keras_bert_impl.estimators import mining
-  from keras_bert_impl.runs.fine_tuning import task_parts
+  from keras_bert_impl.kinds.reranking import reranking_kind
 
-
-@dataclasses.dataclass(frozen=True)
-class RerankerConfig(
-  task_options.RerankingOptions, embedding_splits.EmbeddingSplitsConfig
-):
-  """Files and columns of the examples, and the options of the task.
-
-  Raises:
-    ValueError: flags contradict each other or are out of range.
-  """
-
-  mine: str | None = options.common(
-    None,
-    "Encoder, static or not, that finds negatives, and documents to put in"
-    " order.",
-  )
-
-  def __post_init__(self):
-    embedding_splits.EmbeddingSplitsConfig.__post_init__(self)
+script.define_flags(reranking_options.RerankerConfig)
 
 
 def main():
-  """Reads the flags and the data; the rest is `job.Job`."""
-  config = program.from_flags(RerankerConfig)
-  job = fine_tuning_flags.read_flags()
-  splits = embedding_splits.read(config, job.settings)
-  splits = mining.ranked(splits, config.mine, config)
-  parts = task_parts.of_rankings(job, splits, config)
-  job.run(parts, splits, dataclasses.asdict(config))
+  """Fine-tunes on the data that the flags name."""
+  script.run(reranking_kind.prepare, reranking_options.RerankerConfig)
 
-
-program.define_flags(RerankerConfig)
-fine_tuning_flags.define_flags()
 
 if __name__ == "__main__":
   program.run(main)

@@ -27,8 +27,7 @@ from keras_bert_impl.command_line import program
 from keras_bert_impl.model_folders import model_files
 
 with epy.lazy_imports():
-  from keras_bert_impl.model_folders import viewing
-  from keras_bert_impl.serving.heads import file_servables
+  from keras_bert_impl.kinds import file_servables, viewing
   from keras_bert_impl.serving.local import (
     app,
     batching,

@@ -11,9 +11,9 @@ import tensorflow as tf
 from keras import ops
 
 from keras_bert_impl import configs, features, files, models
+from keras_bert_impl.kinds.texts import text_rows
 from keras_bert_impl.serving import row_batches, servables
 from keras_bert_impl.tasks.basics import cross_entropy, fine_tuning, task
-from keras_bert_impl.tasks.texts import text_rows
 
 
 @dataclasses.dataclass(frozen=True)

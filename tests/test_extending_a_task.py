@@ -10,7 +10,6 @@ from keras_bert_impl import tokenizers
 from keras_bert_impl.model_folders import trained_models
 from keras_bert_impl.runs.fine_tuning import fine_tuning_config, job
 from keras_bert_impl.serving import export
-from keras_bert_impl.tasks import fine_tuning_tasks
 from keras_bert_impl.tasks.basics import fine_tuning as fine_tuning_lib
 from tests import several_scores
 from tests.runs.fine_tuning import toy
@@ -33,7 +32,7 @@ def make_examples(number, seed):
   return examples
 
 
-def test_a_fine_tuning_task_is_one_file(tmp_path, monkeypatch):
+def test_a_fine_tuning_task_is_one_file(tmp_path):
   toy.write_model(tmp_path / "model")
   settings = fine_tuning_config.FineTuningConfig(
     bert_config_file=str(tmp_path / "model/bert_config.json"),
@@ -55,10 +54,8 @@ def test_a_fine_tuning_task_is_one_file(tmp_path, monkeypatch):
   results = this.run(task, splits)
   assert results["eval"]["dev"]["scores"]["near"] > 0.9
 
-  # A line in the table of tasks loads it again.
-  task_class = several_scores.ScoresTask
-  monkeypatch.setitem(fine_tuning_tasks.TASKS, "several_scores", task_class)
-  model = trained_models.load(folder)
+  own = {"several_scores": several_scores.ScoresTask}
+  model = trained_models.load(folder, own)
   assert model.recorded["labels"] == list(WORDS)
   tokenizer = tokenizers.load(f"{folder}/vocab.txt")
   servable = several_scores.ScoresServable(model.model, tokenizer, 16, WORDS)

@@ -19,8 +19,8 @@ from keras_bert_impl import (
   tensorflow_log,
   tokenizers,
 )
-from keras_bert_impl.estimators import sentence_encoder
-from keras_bert_impl.serving.heads import model_export
+from keras_bert_impl.kinds import model_export
+from keras_bert_impl.kinds.embeddings.encoders import sentence_encoder
 from keras_bert_impl.training import experiment, training_config
 from tests.official_tasks import forked
 

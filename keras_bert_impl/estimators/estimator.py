@@ -59,11 +59,14 @@ class Answering(calls.Public):
   Attributes:
     checkpoint: str, the path or name of the checkpoint.
     max_seq_length: as given.
+    kind: `kind.Kind` of what it is trained for; of the class.
+    head: str, of `keras_bert_impl.heads`.
 
   Raises:
     FileNotFoundError: there is no such checkpoint.
   """
 
+  kind = None
   head = None
   _task = {}  # What the checkpoint says of it.
 
@@ -74,8 +77,8 @@ class Answering(calls.Public):
     self.checkpoint = trained_models.find_folder(os.fspath(checkpoint))
     self.max_seq_length = max_seq_length
     known = _field_names(model_files.ModelFilesConfig)
-    kind = type(self)
-    calls.check_names(kind.__name__, inspect.signature(kind), files, known)
+    own = type(self)
+    calls.check_names(own.__name__, inspect.signature(own), files, known)
     self._files = model_files.ModelFilesConfig(**files)
     self._servable = None
 
@@ -200,7 +203,13 @@ class Answering(calls.Public):
     _check_trained(self)
     chosen = servable_options.ServableOptions(**values)
     servable, _ = trained_servables.make(
-      self._files, self.checkpoint, self.head, self.max_seq_length, chosen
+      self._files,
+      self.checkpoint,
+      self.kind.tasks,
+      self.kind.servables,
+      self.head,
+      self.max_seq_length,
+      chosen,
     )
     return servable
 
@@ -227,8 +236,6 @@ class Estimator(Answering):
   _keys = ()
   # Settings that name columns of a file.
   _columns = ()
-  # Dataclass of the options of the task, of `task_options`.
-  _options_class = None
   # Names of the classes, where they are others than the checkpoint's.
   _class_names = None
   # Whether a folder of a run is one that the user has named.
@@ -383,7 +390,7 @@ class Estimator(Answering):
 
   def _known_options(self):
     """Returns {option of the task: value} that are known before training."""
-    names = _field_names(self._options_class)
+    names = _field_names(self.kind.options)
     return {k: v for k, v in self._task.items() if k in names}
 
   def _hold_out(self, examples, share):
@@ -435,9 +442,9 @@ class Estimator(Answering):
       fine_tuning_config.FineTuningConfig,
       {"max_seq_length": self._length()} | vars(self._files) | _flat(values),
     )
-    of_task, of_training = _split(self._options_class, others)
-    _check_settings(of_training, self._options_class, self._columns)
-    options.check_values(self._options_class, of_task)
+    of_task, of_training = _split(self.kind.options, others)
+    _check_settings(of_training, self.kind.options, self._columns)
+    options.check_values(self.kind.options, of_task)
     if not (predict or values.get("do_train")):
       _check_trained(self)
     run = job.Job(
@@ -446,7 +453,7 @@ class Estimator(Answering):
       init_checkpoint=self.checkpoint,
       **of_training,
     )
-    task_options = self._options_class(**self._known_options() | of_task)
+    task_options = self.kind.options(**self._known_options() | of_task)
     parts = self._parts(run, splits, task_options)
     return run.run(
       parts,

@@ -1,6 +1,7 @@
 """Finds and loads trained models, with what is known about their use."""
 
 import dataclasses
+import inspect
 import os
 
 from etils import epy
@@ -16,8 +17,6 @@ with epy.lazy_imports():
   from keras_bert_impl.model_folders import task_file
   from keras_bert_impl.models import checkpoint_loading
   from keras_bert_impl.sentences import folder_models, folders
-  from keras_bert_impl.tasks import fine_tuning_tasks
-  from keras_bert_impl.tasks.answers import question_answering_scores
   from keras_bert_impl.tokenizers.graph import late_interaction
   from keras_bert_impl.training import run_results
 
@@ -27,7 +26,6 @@ _OF_CONFIGURATION = {
   "max_seq_length": int,
   "task_name": (str, type(None)),
 }
-_THRESHOLD = "null_score_diff_threshold"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,12 +45,13 @@ class TrainedModel:
   recorded: dict
 
 
-def open_with_tokenizer(config, path, head=None, max_seq_length=None):
+def open_with_tokenizer(config, path, tasks, head=None, max_seq_length=None):
   """Opens a trained model for use with texts.
 
   Args:
     config: `model_files.ModelFilesConfig`.
     path: str, as of `load`, or a name of the hub.
+    tasks: as of `load`.
     head: as of `load`.
     max_seq_length: int, length that the model must support, or None.
 
@@ -64,7 +63,7 @@ def open_with_tokenizer(config, path, head=None, max_seq_length=None):
     FileNotFoundError: there is no checkpoint, or no vocabulary.
     ValueError: as `load`, or the files do not fit together.
   """
-  trained = load(find_folder(path), head)
+  trained = load(find_folder(path), tasks, head)
   found = model_files.find(config, trained.path, max_seq_length or 1)
   options = vars(found.tokenizer_options)
   tokenizer = tokenizers.load(found.vocabulary_path, **options)
@@ -83,12 +82,13 @@ def find_folder(path):
   return static if files.is_folder(static) else path
 
 
-def load(path, head=None):
+def load(path, tasks, head=None):
   """Loads the `TrainedModel` at `path`.
 
   Args:
     path: str, the output_dir of a run, a folder of sentence-transformers, or a
       checkpoint of any known format.
+    tasks: {head: class of its `Task`}, those that a run can have trained.
     head: one of `heads.SERVED`, or None for what the model was trained for.
 
   Raises:
@@ -107,11 +107,11 @@ def load(path, head=None):
         " it out."
       )
   checkpoint = reading.open_checkpoint(path)
-  recorded = _recorded(checkpoint.folder)
+  recorded = _recorded(checkpoint.folder, tasks)
   trained_head = recorded.get("head")
   use = heads.USES.get(trained_head, trained_head)
   if trained_head and head in (None, use):
-    model = _load_task(trained_head, checkpoint, recorded)
+    model = _load_task(tasks, trained_head, checkpoint, recorded)
     return TrainedModel(model, use, checkpoint.path, recorded)
   description = checkpoint.described()
   head = head or _use_of(description)
@@ -163,13 +163,13 @@ def _load_sentence_encoder(folder, head):
   return TrainedModel(model, head, folder.transformer, recorded)
 
 
-def _recorded(folder):
+def _recorded(folder, tasks):
   """Returns the notes of a folder's run about the use of its model."""
   results = run_results.read_results(folder)
   configuration = results.get("configuration", {})
   files.check_fields(
     configuration,
-    _OF_CONFIGURATION | {_THRESHOLD: (float, type(None))},
+    _OF_CONFIGURATION,
     f"configuration in {folder}/{run_results.RESULTS_NAME}",
   )
   task = task_file.read(folder)
@@ -178,29 +178,36 @@ def _recorded(folder):
     for name in _OF_CONFIGURATION
     if name in configuration
   } | task
-  if task.get("version_2_with_negative"):
-    recorded[_THRESHOLD] = _threshold(results)
+  if task.get("head") in tasks:
+    scores = run_results.scores_of(results, "dev")
+    found = tasks[task["head"]].found_options(configuration, scores, task)
+    recorded |= found
   return recorded
 
 
-def _threshold(results):
-  """Returns the threshold of a SQuAD 2.0 run: given, found best, or 0."""
-  given = results.get("configuration", {}).get(_THRESHOLD)
-  if given is not None:
-    return given
-  scores = run_results.scores_of(results, "dev")
-  return scores.get(question_answering_scores.BEST_THRESHOLD, 0.0)
+def make_task(tasks, head, config, recorded):
+  """Returns the task of a head.
+
+  Args:
+    tasks: as of `load`.
+    head: str, one of them.
+    config: `configs.EncoderConfig`.
+    recorded: {name: value}, arguments of the task among others, as a run's
+      task.json has them.
+  """
+  names = inspect.signature(tasks[head]).parameters.keys() & recorded.keys()
+  return tasks[head](config, **{name: recorded[name] for name in names})
 
 
-def _load_task(head, checkpoint, recorded):
+def _load_task(tasks, head, checkpoint, recorded):
   """Returns the model that a run trained for a head, with its weights."""
-  if head not in fine_tuning_tasks.TASKS:
+  if head not in tasks:
     raise ValueError(
       f"head ({head!r}) in {checkpoint.folder}/{task_file.NAME} must be one of "
-      f"{', '.join(fine_tuning_tasks.TASKS)}."
+      f"{', '.join(tasks)}."
     )
   config = checkpoint.described().config
-  model = fine_tuning_tasks.make(head, config, recorded).build_model()
+  model = make_task(tasks, head, config, recorded).build_model()
   assignment.assign(
     {weight.path: weight for weight in model.weights},
     checkpoint.tensors,

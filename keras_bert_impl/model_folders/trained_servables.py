@@ -6,19 +6,21 @@ from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.command_line import program
 from keras_bert_impl.model_folders import trained_models
 from keras_bert_impl.serving import servable_options
-from keras_bert_impl.serving.heads import servables_of_heads
-from tfrecords.labelled import classification_data
 
 # Arguments of servables that only the training says.
 _OF_TRAINING = {"do_lower_case", "tasks", "tasks_of_pairs", "tasks_of_tags"}
 
 
-def make(config, path, head=None, max_seq_length=None, chosen=None):
+def make(
+  config, path, tasks, servables, head=None, max_seq_length=None, chosen=None
+):
   """Returns the `Servable` of a trained model, and the path of its checkpoint.
 
   Args:
     config: `model_files.ModelFilesConfig`.
     path: str, as of `trained_models.open_with_tokenizer`.
+    tasks: the same.
+    servables: {head: class of its `Servable`}.
     head: one of `heads.SERVED`, or None for what the model was trained for.
     max_seq_length: int, most tokens of a text or pair; None: as trained, or as
       many as the model can.
@@ -30,9 +32,9 @@ def make(config, path, head=None, max_seq_length=None, chosen=None):
       option is needed that the training has not recorded.
   """
   trained, tokenizer, encoder_config = trained_models.open_with_tokenizer(
-    config, path, head, max_seq_length
+    config, path, tasks, head, max_seq_length
   )
-  servable_class = servables_of_heads.of_model(trained.model, trained.head)
+  servable_class = servables[trained.model.served_head or trained.head]
   servable = servable_class(
     trained.model,
     tokenizer,
@@ -81,7 +83,4 @@ def _arguments(chosen, trained, servable_class):
   if "labels" in known and "labels" not in arguments:
     num_classes = trained.model.output["logits"].shape[-1]
     arguments["labels"] = description.default_labels(num_classes)
-  if "label_names" in takes:
-    task_name = trained.recorded.get("task_name")
-    arguments["label_names"] = classification_data.label_names(task_name)
-  return arguments
+  return arguments | servable_class.of_training(trained.recorded)

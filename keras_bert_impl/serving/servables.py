@@ -197,6 +197,15 @@ class Servable(_OnIds):
     self.labels = labels and tuple(labels)
     self.set_dtypes()
 
+  @classmethod
+  def of_training(cls, recorded):
+    """Returns {argument: value} that follow from what a training recorded.
+
+    Args:
+      recorded: {name: value}, as of `trained_models.TrainedModel`.
+    """
+    return {}
+
   @abc.abstractmethod
   def answer(self, text):
     """Answers raw text, in graph ops.

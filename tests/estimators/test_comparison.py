@@ -5,8 +5,8 @@ import json
 import pytest
 
 import keras_bert_impl as kb
-from keras_bert_impl.estimators import comparison
-from keras_bert_impl.model_folders import model_files, trained_servables
+from keras_bert_impl.kinds import comparison, opening
+from keras_bert_impl.model_folders import model_files
 from keras_bert_impl.serving.small import export as small
 
 SHORT = {"epochs": 1, "batch_size": 4, "learning_rate": 1e-3}
@@ -57,7 +57,7 @@ def compare(checkpoint, path, folder, file_format, columns=(), **form):
   """Returns the `Comparison` of a checkpoint and its export."""
   files = model_files.ModelFilesConfig()
   head = "encoder" if columns[2:] else None
-  servable, _ = trained_servables.make(files, checkpoint, head, 16)
+  servable, _ = opening.make_servable(files, checkpoint, head, 16)
   compared = comparison.Comparison(
     servable, checkpoint, str(path), file_format, columns
   )

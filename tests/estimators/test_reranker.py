@@ -8,11 +8,10 @@ import pytest
 import tensorflow as tf
 
 import keras_bert_impl as kb
-from keras_bert_impl.estimators import mining
-from keras_bert_impl.runs.labelled_data import task_options
+from keras_bert_impl.kinds.embeddings import embedding_data
+from keras_bert_impl.kinds.reranking import mining, reranking_options
 from keras_bert_impl.sentences import folders
 from keras_bert_impl.tasks.basics import example_types
-from tfrecords.labelled import embedding_data
 
 CROSS_ENCODER = pathlib.Path(__file__).parents[1] / "data/cross_encoder"
 SENTENCES = pathlib.Path(__file__).parents[1] / "data/sentences"
@@ -76,7 +75,7 @@ def test_pairs_with_scores_are_put_together_by_query():
     embedding_data.example(str(k), (q, d), f"f:{k}", score)
     for k, (q, d, score) in enumerate(pairs)
   ]
-  options = task_options.RerankingOptions()
+  options = reranking_options.RerankingOptions()
   found = mining.ranked({"dev": examples}, None, options)["dev"]
   assert [(e.query, e.documents, e.grades) for e in found] == [
     ("q", ("a", "b"), (0.0, 2.0)),
@@ -103,7 +102,7 @@ def test_what_is_no_pair_is_refused(checkpoint, inputs, message):
 
 
 def test_options_of_mining_need_an_encoder():
-  options = task_options.RerankingOptions(num_negatives=3)
+  options = reranking_options.RerankingOptions(num_negatives=3)
   with pytest.raises(ValueError, match=r"num_negatives \(3\) needs --mine"):
     mining.ranked({}, None, options)
 
@@ -175,7 +174,7 @@ def test_any_encoder_finds_documents(kind):
     example_types.EmbeddingExample(str(n), anchor, (text,))
     for n, (anchor, text) in enumerate(PAIRS)
   ]
-  options = task_options.RerankingOptions(num_candidates=3)
+  options = reranking_options.RerankingOptions(num_candidates=3)
   [found, expected] = [
     mining.ranked({"dev": examples}, given, options)["dev"]
     for given in (str(folder), encoder)

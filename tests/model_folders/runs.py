@@ -4,24 +4,24 @@ import json
 
 from keras_bert_impl import configs
 from keras_bert_impl.checkpoints.formats import tf_format
-from keras_bert_impl.tasks.answers import (
+from keras_bert_impl.kinds.answers import (
+  answer_scores,
   question_answering,
-  question_answering_rows,
-  question_answering_scores,
+  question_rows,
 )
-from keras_bert_impl.tasks.basics import fine_tuning
-from keras_bert_impl.tasks.tags import (
+from keras_bert_impl.kinds.choices import multiple_choice
+from keras_bert_impl.kinds.tags import (
+  tag_rows,
+  tag_scores,
   token_classification,
-  token_classification_rows,
-  token_classification_scores,
 )
-from keras_bert_impl.tasks.texts import (
-  multiple_choice,
+from keras_bert_impl.kinds.texts import (
   sequence_classification,
   sequence_regression,
   text_rows,
   text_scores,
 )
+from keras_bert_impl.tasks.basics import fine_tuning
 from tests.official_tasks import scripts
 
 CLASSES = ("0", "1")
@@ -66,22 +66,22 @@ _TASKS = {
     multiple_choice.ChoiceEvaluator(),
   ),
   "answers": lambda config: (
-    question_answering_rows.QuestionPreprocessor(
+    question_rows.QuestionPreprocessor(
       20, doc_stride=5, max_query_length=7, version_2_with_negative=True
     ),
     question_answering.QuestionAnsweringTask(config, bilstm_width=8),
-    question_answering_scores.AnswerEvaluator(version_2_with_negative=True),
+    answer_scores.AnswerEvaluator(version_2_with_negative=True),
   ),
   "characters": lambda config: (
-    token_classification_rows.TagPreprocessor(16, TAGS, token_unit="character"),
+    tag_rows.TagPreprocessor(16, TAGS, token_unit="character"),
     token_classification.TokenClassificationTask(config, TAGS),
-    token_classification_scores.TagEvaluator(TAGS),
+    tag_scores.TagEvaluator(TAGS),
   ),
   "entities": lambda config: (
-    token_classification_rows.TagPreprocessor(16, TAGS, token_unit="character"),
+    tag_rows.TagPreprocessor(16, TAGS, token_unit="character"),
     token_classification.TokenClassificationTask(
       config, TAGS, "features", "last", lstm_width=8
     ),
-    token_classification_scores.TagEvaluator(TAGS),
+    tag_scores.TagEvaluator(TAGS),
   ),
 }

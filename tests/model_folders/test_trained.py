@@ -7,6 +7,7 @@ import pytest
 
 from keras_bert_impl import configs, models
 from keras_bert_impl.checkpoints.formats import tf_format
+from keras_bert_impl.kinds import opening
 from keras_bert_impl.model_folders import task_file, trained_models
 
 
@@ -56,7 +57,7 @@ def test_a_head_that_is_not_known_is_refused(tmp_path):
   write_encoder(tmp_path)
   (tmp_path / "task.json").write_text('{"head": "tail"}')
   with pytest.raises(ValueError, match="head .'tail'. in .*must be one of"):
-    trained_models.load(str(tmp_path))
+    opening.load(str(tmp_path))
 
 
 def write_encoder(folder):
@@ -84,12 +85,12 @@ def test_the_best_run_of_a_search_has_a_name(tmp_path):
 
 def test_a_beam_of_answers_answers_questions():
   parity = pathlib.Path(__file__).parents[1] / "data/parity"
-  trained = trained_models.load(str(parity / "xlnet_answer_beam"))
+  trained = opening.load(str(parity / "xlnet_answer_beam"))
   assert trained.head == "question_answering"
   assert isinstance(trained.model, models.AnswerBeam)
   config = trained.model.get_config()
   assert (config["start_n_top"], config["end_n_top"]) == (3, 4)
-  encoder = trained_models.load(str(parity / "xlnet_answer_beam"), "encoder")
+  encoder = opening.load(str(parity / "xlnet_answer_beam"), "encoder")
   assert isinstance(encoder.model, models.XLNetEncoder)
   with pytest.raises(ValueError, match="give one of encoder, question_answer"):
-    trained_models.load(str(parity / "xlnet_answer_beam"), "fill_mask")
+    opening.load(str(parity / "xlnet_answer_beam"), "fill_mask")

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from keras_bert_impl import models
 from keras_bert_impl.checkpoints.formats import tf_format
-from keras_bert_impl.model_folders import model_files, trained_servables
+from keras_bert_impl.kinds import opening
+from keras_bert_impl.model_folders import model_files
 from keras_bert_impl.serving import servable_options
 from tests.model_folders import runs
 
@@ -25,7 +26,7 @@ IDS = {
 
 
 def make(folder, head=None, max_seq_length=None, **chosen):
-  servable, _ = trained_servables.make(
+  servable, _ = opening.make_servable(
     model_files.ModelFilesConfig(),
     str(folder),
     head,

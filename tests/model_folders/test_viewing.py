@@ -5,7 +5,8 @@ import pathlib
 
 import pytest
 
-from keras_bert_impl.model_folders import model_files, viewing
+from keras_bert_impl.kinds import viewing
+from keras_bert_impl.model_folders import model_files
 from tests.model_folders import runs
 from tests.visualization import test_page
 

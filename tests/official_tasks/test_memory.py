@@ -21,9 +21,9 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, models, tokenizers
+from keras_bert_impl.kinds.texts import text_servables
 from keras_bert_impl.runs.fine_tuning import search
 from keras_bert_impl.serving import export
-from keras_bert_impl.serving.heads import classification
 from keras_bert_impl.serving.local import versions
 from tests.runs.fine_tuning import toy
 
@@ -100,7 +100,7 @@ def _classifier(folder):
 
 
 def _export(folder):
-  servable = classification.ClassificationServable(
+  servable = text_servables.ClassificationServable(
     _classifier(folder), tokenizers.load(folder / "vocab.txt"), 16, toy.LABELS
   )
   export.export(servable, folder / "served")

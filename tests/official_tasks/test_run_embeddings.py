@@ -157,11 +157,12 @@ def test_sparse_vectors_are_learned_scored_saved_and_served(folder):
   expected = encoder.encode(text)
   import tensorflow as tf
 
-  from keras_bert_impl.model_folders import model_files, trained_servables
+  from keras_bert_impl.kinds import opening
+  from keras_bert_impl.model_folders import model_files
 
   # The run itself and its folder are served alike.
   for name in ("sparse_5", "sparse_5/sparse_encoder"):
-    servable, _ = trained_servables.make(
+    servable, _ = opening.make_servable(
       model_files.ModelFilesConfig(), str(folder / name)
     )
     answer = servable.answer(tf.constant(text))

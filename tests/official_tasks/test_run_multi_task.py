@@ -11,18 +11,18 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  Ops of the SavedModel.
 
 from keras_bert_impl import configs
-from keras_bert_impl.model_folders import model_files, trained_servables
-from keras_bert_impl.serving import export
-from keras_bert_impl.tasks import multi_task
-from keras_bert_impl.tasks.tags import token_classification
-from keras_bert_impl.tasks.texts import (
+from keras_bert_impl.kinds import opening
+from keras_bert_impl.kinds.multi_task import multi_task
+from keras_bert_impl.kinds.tags import tag_files, token_classification
+from keras_bert_impl.kinds.texts import (
   sequence_classification,
   sequence_regression,
 )
+from keras_bert_impl.model_folders import model_files
+from keras_bert_impl.serving import export
 from tests.official_tasks import scripts
 from tests.official_tasks import test_run_classifier as classifier
 from tests.official_tasks import test_run_ner as ner
-from tfrecords.labelled import tag_files
 
 pytestmark = pytest.mark.integration
 
@@ -110,7 +110,7 @@ def test_one_saved_model_answers_by_all_heads_and_by_each(
   folder, outcomes, tmp_path
 ):
   assert outcomes["both"][0] == 0
-  servable, _ = trained_servables.make(
+  servable, _ = opening.make_servable(
     model_files.ModelFilesConfig(), str(folder / "both")
   )
   export.export(servable, tmp_path / "served")

@@ -13,11 +13,10 @@ from keras_bert_impl import configs, heads, models, tokenizers
 from keras_bert_impl.checkpoints import reading, writing
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.checkpoints.naming import mappings
+from keras_bert_impl.kinds import opening
+from keras_bert_impl.kinds.tags import tag_files, tag_servable
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.model_folders import trained_models
-from keras_bert_impl.serving.heads import token_classification
 from tests.official_tasks import scripts
-from tfrecords.labelled import tag_files
 
 pytestmark = pytest.mark.integration
 
@@ -181,9 +180,9 @@ def read_predictions(folder, run, split):
 
 def servable_of(folder):
   """Returns the servable of a finished run, from its folder alone."""
-  found = trained_models.load(folder)
+  found = opening.load(folder)
   names = ("labels", "tag_scheme", "trained_on")
-  return token_classification.TokenClassificationServable(
+  return tag_servable.TokenClassificationServable(
     found.model,
     tokenizers.load(folder),
     TRAINING["max_seq_length"],

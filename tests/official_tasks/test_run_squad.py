@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.model_folders import trained_models
-from keras_bert_impl.serving.heads import question_answering
+from keras_bert_impl.kinds import opening
+from keras_bert_impl.kinds.answers import answer_servable
 from tests.official_tasks import scripts
 
 pytestmark = pytest.mark.integration
@@ -219,9 +219,9 @@ def test_xlnet_is_trained_and_served_with_its_beam(tmp_path):
   assert task["head"] == "answer_beam" and task["start_n_top"] == 5
 
   # From the folder of the run alone.
-  found = trained_models.load(tmp_path / "run")
+  found = opening.load(tmp_path / "run")
   assert found.head == "question_answering"
-  servable = question_answering.QuestionAnsweringServable(
+  servable = answer_servable.QuestionAnsweringServable(
     found.model,
     tokenizers.load(tmp_path / "run"),
     24,

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import keras_bert_impl as kb
 from keras_bert_impl import files
-from keras_bert_impl.estimators import embedding_trainer
+from keras_bert_impl.kinds.embeddings import embedding_trainer
 from keras_bert_impl.sentences import folders
 
 FOLDER = pathlib.Path(__file__).parents[1] / "data/sentences"

@@ -11,8 +11,9 @@ import tensorflow as tf
 
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints.formats import safetensors_format
-from keras_bert_impl.estimators import static_distillation
-from keras_bert_impl.model_folders import model_files, trained_servables
+from keras_bert_impl.kinds import opening
+from keras_bert_impl.kinds.embeddings.encoders import static_distillation
+from keras_bert_impl.model_folders import model_files
 
 # Made by `make_static_fixture.py` and `make_fixture.py`.
 FOLDER = pathlib.Path(__file__).parents[1] / "data/static"
@@ -127,13 +128,13 @@ def test_a_saved_model_takes_strings(tmp_path, encoder, weights_dtype):
 @pytest.mark.integration
 def test_a_model_and_a_folder_are_exported_too(tmp_path, encoder):
   config = model_files.ModelFilesConfig()
-  servable, _ = trained_servables.make(config, FOLDER)
+  servable, _ = opening.make_servable(config, FOLDER)
   vectors = servable.answer(tf.constant(TEXTS))["embeddings"]
   np.testing.assert_allclose(vectors, EXPECTED["query"], atol=1e-5)
   with pytest.raises(ValueError, match=r"encoder .* such as a kb.Sentenc"):
     kb.StaticEncoder.distil("all-MiniLM-L6-v2")
   with pytest.raises(ValueError, match="--head=fill_mask does not fit"):
-    trained_servables.make(config, FOLDER, "fill_mask")
+    opening.make_servable(config, FOLDER, "fill_mask")
   version = kb.export(
     encoder.model, encoder.tokenizer, tmp_path, normalize=False
   )
@@ -267,7 +268,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_vectors(tmp_path):
   assert len(history.history["loss"]) == 1  # The last epoch.
   np.testing.assert_array_equal(whole.model.table, resumed.model.table)
   # The folder of the run is one of its table.
-  servable, _ = trained_servables.make(model_files.ModelFilesConfig(), run)
+  servable, _ = opening.make_servable(model_files.ModelFilesConfig(), run)
   vectors = servable.answer(tf.constant(TEXTS))["embeddings"]
   np.testing.assert_allclose(vectors, whole.encode(TEXTS), atol=1e-6)
 

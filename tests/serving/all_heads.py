@@ -12,16 +12,16 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import models, tokenizers
-from keras_bert_impl.serving import servables
-from keras_bert_impl.serving.heads import (
-  classification,
-  fill_mask,
-  multiple_choice,
-  question_answering,
-  replaced_tokens,
-  text_vectors,
-  token_classification,
+from keras_bert_impl.kinds.answers import answer_servable
+from keras_bert_impl.kinds.choices import choice_servable
+from keras_bert_impl.kinds.embeddings.servables import text_vectors
+from keras_bert_impl.kinds.fill_mask import (
+  fill_mask_servable,
+  replaced_tokens_servable,
 )
+from keras_bert_impl.kinds.tags import tag_servable
+from keras_bert_impl.kinds.texts import text_servables
+from keras_bert_impl.serving import servables
 from tests import slow
 from tests.serving import toy
 
@@ -169,7 +169,7 @@ def softmax(logits):
 
 def _classification_of_pairs(tokenizer):
   model = models.SequenceClassifier(toy.config(tokenizer), len(LABELS))
-  servable = classification.ClassificationServable(
+  servable = text_servables.ClassificationServable(
     model, tokenizer, toy.MAX_SEQ_LENGTH, LABELS, text_pairs=True
   )
   texts, text_pairs = zip(*PAIRS, strict=True)
@@ -189,7 +189,7 @@ def _classification_of_pairs(tokenizer):
 
 def _multi_label(tokenizer):
   model = models.SequenceClassifier(toy.config(tokenizer), len(LABELS))
-  servable = classification.MultiLabelServable(
+  servable = text_servables.MultiLabelServable(
     model, tokenizer, toy.MAX_SEQ_LENGTH, LABELS
   )
   logits = _outputs(model, toy.batch_of(TEXTS.values()))["logits"]
@@ -211,7 +211,7 @@ def is_last(rows):
 
 def _regression(tokenizer):
   model = models.SequenceClassifier(toy.config(tokenizer), 1)
-  servable = classification.RegressionServable(
+  servable = text_servables.RegressionServable(
     model, tokenizer, toy.MAX_SEQ_LENGTH
   )
   logits = _outputs(model, toy.batch_of(TEXTS.values()))["logits"]
@@ -222,7 +222,7 @@ def _regression(tokenizer):
 
 def _multiple_choice(tokenizer):
   model = models.MultipleChoice(toy.config(tokenizer))
-  servable = multiple_choice.MultipleChoiceServable(
+  servable = choice_servable.MultipleChoiceServable(
     model, tokenizer, toy.MAX_SEQ_LENGTH
   )
   probabilities = np.zeros((len(CHOICES), 3), np.float32)
@@ -249,7 +249,7 @@ def _multiple_choice(tokenizer):
 
 def _question_answering(tokenizer):
   model = models.QuestionAnswering(toy.config(tokenizer))
-  servable = question_answering.QuestionAnsweringServable(
+  servable = answer_servable.QuestionAnsweringServable(
     model,
     tokenizer,
     toy.MAX_SEQ_LENGTH,
@@ -269,7 +269,7 @@ def _question_answering(tokenizer):
 
 def _token_classification(tokenizer):
   model = models.TokenClassifier(toy.config(tokenizer), len(TAGS))
-  servable = token_classification.TokenClassificationServable(
+  servable = tag_servable.TokenClassificationServable(
     model, tokenizer, toy.MAX_SEQ_LENGTH, TAGS, max_windows=3
   )
   request = {"text": _strings(TEXTS)}
@@ -278,7 +278,7 @@ def _token_classification(tokenizer):
 
 def _fill_mask(tokenizer):
   model = models.PretrainingModel(toy.config(tokenizer))
-  servable = fill_mask.FillMaskServable(
+  servable = fill_mask_servable.FillMaskServable(
     model, tokenizer, toy.MAX_SEQ_LENGTH, TOP_K
   )
   return _head(
@@ -362,7 +362,7 @@ def mean(hidden, mask):
 
 def _replaced_tokens(tokenizer):
   model = models.ReplacedTokenDetector(toy.config(tokenizer))
-  servable = replaced_tokens.ReplacedTokensServable(
+  servable = replaced_tokens_servable.ReplacedTokensServable(
     model, tokenizer, toy.MAX_SEQ_LENGTH
   )
   logits = _outputs(model, toy.batch_of(TEXTS.values()))["logits"]

@@ -15,12 +15,10 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import models, tokenizers
+from keras_bert_impl.kinds.embeddings.servables import text_vectors
+from keras_bert_impl.kinds.fill_mask import fill_mask_servable
+from keras_bert_impl.kinds.texts import text_servables
 from keras_bert_impl.serving import export
-from keras_bert_impl.serving.heads import (
-  classification,
-  fill_mask,
-  text_vectors,
-)
 from tests.serving import all_heads, answers, toy
 from tests.serving.loaders import sessions
 
@@ -162,7 +160,7 @@ def test_only_labels_that_the_model_has_are_described(tokenizer):
   def describe(labels):
     model = models.SequenceClassifier(toy.config(tokenizer), 2)
     names = {"0": "bad", "1": "good"}
-    return classification.ClassificationServable(
+    return text_servables.ClassificationServable(
       model, tokenizer, 16, labels, label_names=names
     ).describe()
 
@@ -252,13 +250,13 @@ def test_what_does_not_fit_together_is_refused(encoder, tokenizer):
   with pytest.raises(ValueError, match=r"pooling \('median'\).*cls, mean"):
     make_encoder(encoder, tokenizer, 16, pooling="median")
   with pytest.raises(ValueError, match="the weights cls/.* as fill_mask"):
-    fill_mask.FillMaskServable(encoder, tokenizer, 16)
+    fill_mask_servable.FillMaskServable(encoder, tokenizer, 16)
   other = models.PretrainingModel(toy.config(tokenizer, vocab_size=7))
   with pytest.raises(ValueError, match=r"vocab.txt .*vocab_size \(7\)"):
-    fill_mask.FillMaskServable(other, tokenizer, 16)
+    fill_mask_servable.FillMaskServable(other, tokenizer, 16)
   model = models.PretrainingModel(toy.config(tokenizer))
   with pytest.raises(ValueError, match=r"top_k \(21\) must be in .1, 20"):
-    fill_mask.FillMaskServable(model, tokenizer, 16, top_k=21)
+    fill_mask_servable.FillMaskServable(model, tokenizer, 16, top_k=21)
 
 
 def test_an_export_that_cannot_be_is_refused_first(servable, tmp_path):

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 import keras_bert_impl as kb
 from keras_bert_impl import models
+from keras_bert_impl.kinds.embeddings.servables import text_vectors
 from keras_bert_impl.serving import export, signature_names
-from keras_bert_impl.serving.heads import text_vectors
 from tests import slow
 from tests.serving import all_heads, toy
 

@@ -7,11 +7,9 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import models
-from keras_bert_impl.serving.heads import (
-  classification,
-  fill_mask,
-  text_vectors,
-)
+from keras_bert_impl.kinds.embeddings.servables import text_vectors
+from keras_bert_impl.kinds.fill_mask import fill_mask_servable
+from keras_bert_impl.kinds.texts import text_servables
 from tests.serving import all_heads, toy
 
 TEXTS = ["the cat sat", "", "hello worldé 中文 한국어", "cat " * 40]
@@ -26,7 +24,7 @@ def tokenizer(request, tokenizer_of):
 
 def test_masks_are_filled_with_tokens_that_people_can_read(tokenizer):
   model = models.PretrainingModel(toy.config(tokenizer))
-  servable = fill_mask.FillMaskServable(model, tokenizer, 16, top_k=3)
+  servable = fill_mask_servable.FillMaskServable(model, tokenizer, 16, top_k=3)
   mask = tokenizer.vocabulary.mask_token
   texts = tf.constant([f"the {mask} sat {mask}", "cat", mask])
   answer = {name: x.numpy() for name, x in servable.answer(texts).items()}
@@ -48,7 +46,9 @@ def test_texts_without_masks_have_none_with_rotary_positions_too(tokenizer_of):
   rotary = {"position_embedding_type": "rotary"}
   for changes in ({}, rotary):
     model = models.PretrainingModel(dataclasses.replace(config, **changes))
-    servable = fill_mask.FillMaskServable(model, tokenizer, 16, top_k=3)
+    servable = fill_mask_servable.FillMaskServable(
+      model, tokenizer, 16, top_k=3
+    )
     answer = servable.answer(tf.constant(["the cat", ""]))
     assert answer["num_masks"].numpy().tolist() == [0, 0]
     assert answer["tokens"].shape == answer["scores"].shape == (2, 0, 3)
@@ -58,7 +58,7 @@ def test_a_pair_is_classified_as_the_tokenizer_joins_it(tokenizer):
   # Byte-level BPE has two separators between the texts and one segment.
   pairs = ["the cat", "", "cat " * 20], ["sat", "cat", "the cat"]
   model = models.SequenceClassifier(toy.config(tokenizer), 3)
-  answer = classification.ClassificationServable(
+  answer = text_servables.ClassificationServable(
     model, tokenizer, 16, all_heads.LABELS, text_pairs=True
   ).answer(*map(tf.constant, pairs))
   logits = model(tokenizer(*pairs, 16), training=False)["logits"].numpy()

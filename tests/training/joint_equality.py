@@ -11,8 +11,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_impl.kinds.embeddings.tasks import embedding_task, late_task
 from keras_bert_impl.optimizers import adamw
-from keras_bert_impl.tasks.embeddings import embedding_task, late_task
 from keras_bert_impl.training import (
   distribution,
   training_config,

@@ -50,9 +50,12 @@ class Model(keras.Model, calls.Public):
   Attributes:
     fills_all_masks: bool, whether it fills masks, but at no given positions; of
       the class.
+    served_head: str, of `keras_bert_impl.heads`, that it is served as whatever
+      it is used for; None where that decides; of the class.
   """
 
   fills_all_masks = False
+  served_head = None
   checked_methods = ("__init__", "from_checkpoint", "from_encoder")
 
   def __call__(self, inputs, *args, **kwargs):

@@ -4,7 +4,7 @@ import dataclasses
 
 import keras
 
-from keras_bert_impl import features, layers
+from keras_bert_impl import features, heads, layers
 from keras_bert_impl.models.encoders import encoder_model
 
 
@@ -56,6 +56,8 @@ class StaticEmbeddingModel(encoder_model.Model):
   Source: Tulkens and van Dongen 2024, Model2Vec; sentence-transformers,
   static_embedding.py.
   """
+
+  served_head = heads.STATIC
 
   def __init__(
     self,

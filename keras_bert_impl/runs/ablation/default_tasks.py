@@ -10,7 +10,7 @@ import os
 import random
 
 from keras_bert_impl import files
-from keras_bert_impl.runs.labelled_data import labelled_tasks
+from keras_bert_impl.kinds.multi_task import labelled_tasks
 from tfrecords.text import sources
 
 _NUM_EXAMPLES = 4000

@@ -12,7 +12,6 @@ from keras_bert_impl.runs.fine_tuning import (
   fine_tuning_report,
   predictions,
   report_material,
-  sentence_folder,
 )
 from keras_bert_impl.runs.labelled_data import hidden_states
 from keras_bert_impl.tasks.basics import pictures
@@ -69,8 +68,8 @@ def train(run):
     run.results["train"]["best_step"] = stopping.restore_best()
   if run.experiment.config.lora_rank:
     _write_adapters(run)
-  if run.fine_tuning.task.head in sentence_folder.NAMES:
-    sentence_folder.write(run)
+  if run.fine_tuning.write_model:
+    run.fine_tuning.write_model(run)
   run.results["train"]["is_finished"] = True
   _save_results(run)
   if patience:

@@ -12,7 +12,7 @@ import keras
 import tensorflow as tf
 
 from keras_bert_impl import families, heads, progress
-from keras_bert_impl.model_folders import model_files, trained_models
+from keras_bert_impl.model_folders import model_files, task_file, trained_models
 from keras_bert_impl.runs.labelled_data import hidden_states, row_outputs
 from keras_bert_impl.tasks.basics import distillation, fine_tuning
 from keras_bert_impl.tokenizers.formats import vocabularies
@@ -119,9 +119,8 @@ class _Teacher:
     self._parts = parts
     # Whatever the student computes in.
     keras.config.set_dtype_policy("float32")
-    trained = trained_models.load(trained_models.find_folder(path))
+    trained = _load(path, parts.task)
     self._model = trained.model
-    _check_head(path, trained, parts.task)
     self._order = _order_of_labels(path, trained.recorded, parts.task)
     self._data = self._in_own_tokens(path, trained.path, data)
 
@@ -203,17 +202,28 @@ def _framing(options):
   return families.FAMILIES[options.family or families.DEFAULT].framing
 
 
-def _check_head(path, trained, task):
-  """Raises ValueError if a teacher was trained for another head."""
-  outputs = trained.model.output.keys()
-  is_crf = "transitions" in outputs  # Its scores mean nothing by themselves.
-  is_fit = trained.head == task.head and outputs >= {*task.taught_outputs}
-  if is_crf or not is_fit:
+def _load(path, task):
+  """Returns the `TrainedModel` of a teacher.
+
+  Raises:
+    ValueError: it was trained for another head than that of the task.
+  """
+  folder = trained_models.find_folder(path)
+  recorded = task_file.read(model_files.folder_of(folder))
+  head, is_fit = recorded.get("head", task.head), False
+  if head == task.head:
+    trained = trained_models.load(folder, {task.head: type(task)})
+    head, outputs = trained.head, trained.model.output.keys()
+    is_crf = "transitions" in outputs  # Its scores mean nothing by themselves.
+    is_taught = outputs >= {*task.taught_outputs} and not is_crf
+    is_fit = is_taught and head == task.head
+  if not is_fit:
     raise ValueError(
-      f"teacher_checkpoint ({path}) has the head {trained.head}, which cannot"
+      f"teacher_checkpoint ({path}) has the head {head}, which cannot"
       f" teach {task.head}: give a model that was fine-tuned on this task"
       " with the same kind of head."
     )
+  return trained
 
 
 def _order_of_labels(path, recorded, task):

@@ -17,6 +17,7 @@ for all of its ragged columns; a batch pads it to L.
 
 import abc
 import dataclasses
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -228,11 +229,14 @@ class FineTuning:
     preprocessor: `Preprocessor`.
     task: `Task`.
     evaluator: `Evaluator`.
+    write_model: function of a run, called once it is trained, which writes its
+      model for other programs; None where the checkpoints are all.
   """
 
   preprocessor: Preprocessor
   task: base.Task
   evaluator: Evaluator
+  write_model: Callable | None = None
 
   def describe(self):
     """Returns {name: JSON value} for servers and later runs."""

@@ -111,6 +111,20 @@ class Task(abc.ABC):
   def metrics(self, batch, outputs):
     """Returns {metric name: (sum, count)}, float32 scalars."""
 
+  @classmethod
+  def found_options(cls, configuration, scores, described):
+    """Returns {option of the servable: value} that a run has found out.
+
+    Args:
+      configuration: {name: value}, that in the run's results.json.
+      scores: {metric: float}, those of its dev set; {} without one.
+      described: {name: value}, its task.json.
+
+    Raises:
+      ValueError: a value of the configuration is none.
+    """
+    return {}
+
   def describe_training(self):
     """Returns {option: JSON value} of its training alone, besides `describe`.
 

@@ -7,14 +7,14 @@ import pathlib
 import pytest
 
 from keras_bert_impl import choices, configs
+from keras_bert_impl.kinds.answers import question_rows
+from keras_bert_impl.kinds.multi_task import labelled_tasks
 from keras_bert_impl.runs.ablation import (
   scales,
   table_plan,
   table_rows,
   tables,
 )
-from keras_bert_impl.runs.labelled_data import labelled_tasks
-from keras_bert_impl.tasks.answers import question_answering_rows
 from tests.command_line import all_scripts
 
 TASKS = (
@@ -124,7 +124,7 @@ def test_a_question_leaves_room_for_a_text(scale):
   command = whole.fine_tuning(table("table 5").rows[0], TASKS[2], "fine-tuning")
   names = ("max_seq_length", "max_query_length", "doc_stride")
   sizes = {n: command.flags[n] for n in names if n in command.flags}
-  preprocessor = question_answering_rows.QuestionPreprocessor(**sizes)
+  preprocessor = question_rows.QuestionPreprocessor(**sizes)
   # After a question of mean length, windows overlap.
   assert preprocessor.doc_stride < preprocessor.max_seq_length - 3 - 12
 

@@ -6,14 +6,14 @@ import random
 import numpy as np
 import pytest
 
-from keras_bert_impl.runs.fine_tuning import fine_tuning_run
-from keras_bert_impl.tasks.answers import question_answering
-from keras_bert_impl.tasks.basics import example_types, fine_tuning
-from keras_bert_impl.tasks.tags import (
+from keras_bert_impl.kinds.answers import question_answering
+from keras_bert_impl.kinds.tags import (
+  tag_rows,
+  tag_scores,
   token_classification,
-  token_classification_rows,
-  token_classification_scores,
 )
+from keras_bert_impl.runs.fine_tuning import fine_tuning_run
+from keras_bert_impl.tasks.basics import example_types, fine_tuning
 from tests.runs.fine_tuning import toy
 
 LABELS = ("O", "B-ANI")
@@ -25,13 +25,11 @@ def make_run(folder, use_crf=False, **settings):
 
   def make_parts(config):
     return fine_tuning.FineTuning(
-      token_classification_rows.TagPreprocessor(
-        LENGTH, LABELS, context="sentence"
-      ),
+      tag_rows.TagPreprocessor(LENGTH, LABELS, context="sentence"),
       token_classification.TokenClassificationTask(
         config, LABELS, use_crf=use_crf
       ),
-      token_classification_scores.TagEvaluator(LABELS),
+      tag_scores.TagEvaluator(LABELS),
     )
 
   rng = random.Random(0)

@@ -10,10 +10,10 @@ import tensorflow as tf
 
 from keras_bert_impl import configs, models, tokenizers
 from keras_bert_impl.checkpoints import reading
-from keras_bert_impl.model_folders import trained_models
+from keras_bert_impl.kinds import opening
+from keras_bert_impl.kinds.texts import text_servables
 from keras_bert_impl.runs.fine_tuning import run_actions
 from keras_bert_impl.serving import export
-from keras_bert_impl.serving.heads import classification
 from tests import architectures, slow
 from tests.official_tasks import scripts
 from tests.runs.fine_tuning import toy as toy_fine_tuning
@@ -129,8 +129,8 @@ def test_a_family_is_served_as_it_was_trained(name, model_folder, tmp_path):
   logits = run_actions.outputs(run, "dev")[0]["logits"]
 
   # From the folder of the run alone.
-  found = trained_models.load(tmp_path / "out")
-  servable = classification.ClassificationServable(
+  found = opening.load(tmp_path / "out")
+  servable = text_servables.ClassificationServable(
     found.model,
     tokenizers.load(tmp_path / "out"),
     found.recorded.get("max_seq_length", 16),
@@ -174,7 +174,7 @@ def test_a_pair_is_fine_tuned_whose_embeddings_were_shared(
   run_actions.train(run)
   run_actions.evaluate(run, ["dev"])
   assert run.scores["accuracy"] > 0.9
-  found = trained_models.load(tmp_path / "out")
+  found = opening.load(tmp_path / "out")
   assert found.model.encoder.output["sequence_output"].shape[-1] == (
     2 * config.hidden_size
   )

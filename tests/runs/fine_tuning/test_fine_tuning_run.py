@@ -13,6 +13,7 @@ import pytest
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.checkpoints import reading
+from keras_bert_impl.kinds.texts import text_rows, text_scores
 from keras_bert_impl.runs.fine_tuning import (
   fine_tuning_config,
   run_actions,
@@ -21,7 +22,6 @@ from keras_bert_impl.runs.fine_tuning import (
 from keras_bert_impl.runs.fine_tuning import search as fine_tuning_search
 from keras_bert_impl.runs.labelled_data import fine_tuning_data
 from keras_bert_impl.tasks.basics import example_types
-from keras_bert_impl.tasks.texts import text_rows, text_scores
 from keras_bert_impl.tokenizers.formats import tokenizer_options
 from keras_bert_impl.training import savers
 from tests.official_tasks import forked, scripts

@@ -6,9 +6,11 @@ import types
 import pytest
 
 from keras_bert_impl.checkpoints import reading
-from keras_bert_impl.runs.fine_tuning import task_parts
-from keras_bert_impl.runs.labelled_data import task_options
-from keras_bert_impl.tasks.answers import question_answering
+from keras_bert_impl.kinds.answers import (
+  answer_kind,
+  answer_options,
+  question_answering,
+)
 
 PARITY = pathlib.Path(__file__).parents[2] / "data/parity"
 
@@ -22,8 +24,8 @@ def make(name, task_json=None, members=(), **options):
     init_checkpoint=path,
     settings=types.SimpleNamespace(members=members, max_seq_length=384),
   )
-  chosen = task_options.QuestionOptions(**options)
-  return task_parts.of_questions(job, chosen).task
+  chosen = answer_options.QuestionOptions(**options)
+  return answer_kind.make_parts(job, chosen).task
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import features
+from keras_bert_impl.kinds.texts import sequence_regression
 from keras_bert_impl.runs.fine_tuning import run_actions, search, teaching
 from keras_bert_impl.tasks.basics import distillation
-from keras_bert_impl.tasks.texts import sequence_regression
 from keras_bert_impl.training import training_loop
 from tests.official_tasks import scripts
 from tests.runs.fine_tuning import toy

@@ -13,6 +13,11 @@ import sys
 import numpy as np
 
 from keras_bert_impl import configs
+from keras_bert_impl.kinds.texts import (
+  sequence_classification,
+  text_rows,
+  text_scores,
+)
 from keras_bert_impl.runs.fine_tuning import (
   fine_tuning_config,
   fine_tuning_run,
@@ -20,11 +25,6 @@ from keras_bert_impl.runs.fine_tuning import (
 )
 from keras_bert_impl.runs.labelled_data import fine_tuning_data
 from keras_bert_impl.tasks.basics import example_types, fine_tuning
-from keras_bert_impl.tasks.texts import (
-  sequence_classification,
-  text_rows,
-  text_scores,
-)
 from keras_bert_impl.tokenizers.formats import tokenizer_options
 from keras_bert_impl.training import distribution
 from tests.official_tasks import scripts

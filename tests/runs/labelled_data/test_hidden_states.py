@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, file_errors, models
+from keras_bert_impl.kinds.tags import (
+  tag_rows,
+  tag_scores,
+  token_classification,
+)
 from keras_bert_impl.runs.fine_tuning import run_actions, search
 from keras_bert_impl.runs.labelled_data import hidden_states
 from keras_bert_impl.tasks.basics import example_types, fine_tuning
-from keras_bert_impl.tasks.tags import (
-  token_classification,
-  token_classification_rows,
-  token_classification_scores,
-)
 from keras_bert_impl.training import run_log
 from tests.official_tasks import scripts
 from tests.runs.fine_tuning import toy
@@ -29,11 +29,11 @@ NAMES = ("train.hidden_states", "dev.hidden_states")
 
 def make_parts(config):
   return fine_tuning.FineTuning(
-    token_classification_rows.TagPreprocessor(16, LABELS),
+    tag_rows.TagPreprocessor(16, LABELS),
     token_classification.TokenClassificationTask(
       config, LABELS, "features", "weighted_sum_all", lstm_width=4
     ),
-    token_classification_scores.TagEvaluator(LABELS),
+    tag_scores.TagEvaluator(LABELS),
   )
 
 

@@ -1,8 +1,10 @@
 import pytest
 
+from keras_bert_impl.kinds.tags import tag_splits
+from keras_bert_impl.kinds.texts import classification_data
 from keras_bert_impl.runs.fine_tuning import fine_tuning_config
-from keras_bert_impl.runs.labelled_data import labelled_splits, tag_splits
-from tfrecords.labelled import classification_data, data_sets
+from keras_bert_impl.runs.labelled_data import labelled_splits
+from tfrecords.labelled import data_sets
 
 HEADER = {
   "MNLI": ("sentence1", "sentence2", "gold_label"),

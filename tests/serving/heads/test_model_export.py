@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import keras_bert_impl as kb
-from keras_bert_impl.serving.heads import model_export
+from keras_bert_impl.kinds import model_export
 from tests.serving import test_linked_ops, toy
 from tests.serving.loaders import sessions
 

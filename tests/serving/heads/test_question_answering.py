@@ -9,9 +9,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import models
-from keras_bert_impl.serving.heads import question_answering
-from keras_bert_impl.tasks.answers import answers
-from keras_bert_impl.tasks.answers import question_answering_rows as rows_lib
+from keras_bert_impl.kinds.answers import answer_servable, answers
+from keras_bert_impl.kinds.answers import question_rows as rows_lib
 from keras_bert_impl.tasks.basics import example_types
 from tests import slow
 from tests.serving import toy
@@ -34,7 +33,7 @@ TEXTS = (
 def make(tokenizer, **options):
   """Returns a servable of a tiny model that answers at random."""
   config = toy.config(tokenizer, max_position_embeddings=64)
-  return question_answering.QuestionAnsweringServable(
+  return answer_servable.QuestionAnsweringServable(
     models.QuestionAnswering(config), tokenizer, **(ROW | options)
   )
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import keras_bert_impl as kb
 from keras_bert_impl import models
-from keras_bert_impl.serving.heads import sparse_vectors
+from keras_bert_impl.kinds.embeddings.servables import sparse_vectors
 from tests.serving import test_linked_ops, toy
 
 TEXTS = ["the cat", "cats sat on the mat.", "", "cat " * 40]

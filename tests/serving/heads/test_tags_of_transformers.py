@@ -13,8 +13,8 @@ import tensorflow as tf
 
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints import reading
+from keras_bert_impl.kinds.tags import tag_servable
 from keras_bert_impl.serving import text_tokens
-from keras_bert_impl.serving.heads import token_classification
 from tests import slow
 
 FOLDER = pathlib.Path(__file__).parents[2] / "data/tagged"
@@ -33,7 +33,7 @@ def make(family):
   """Returns what makes the servable of a family of options."""
   folder = FOLDER / family
   return functools.partial(
-    token_classification.TokenClassificationServable,
+    tag_servable.TokenClassificationServable,
     kb.from_checkpoint(folder, heads=True),
     kb.load_tokenizer(folder),
     122,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import models
-from keras_bert_impl.serving.heads import text_vectors
+from keras_bert_impl.kinds.embeddings.servables import text_vectors
 from tests.serving import toy
 
 TEXTS = ["the cat", "cats sat on the mat.", ""]

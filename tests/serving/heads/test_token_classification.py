@@ -10,13 +10,9 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import models
+from keras_bert_impl.kinds.tags import tag_rows, tag_scores, tag_servable
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.serving.heads import token_classification
 from keras_bert_impl.tasks.basics import example_types
-from keras_bert_impl.tasks.tags import (
-  token_classification_rows,
-  token_classification_scores,
-)
 from tests import slow
 from tests.serving import toy
 from tests.tokenizers import vocabularies
@@ -43,7 +39,7 @@ def make(tokenizer, labels=LABELS, use_crf=False, **options):
   for weight in model.weights:
     if weight.path.startswith("crf/"):
       weight.assign(rng.normal(0, 2, weight.shape))
-  return token_classification.TokenClassificationServable(
+  return tag_servable.TokenClassificationServable(
     model,
     tokenizer,
     MAX_SEQ_LENGTH,
@@ -100,7 +96,7 @@ def expected(servable, texts):
     )
     for text, places in zip(texts, tokens)
   ]
-  preprocessor = token_classification_rows.TagPreprocessor(
+  preprocessor = tag_rows.TagPreprocessor(
     MAX_SEQ_LENGTH,
     servable.labels,
     doc_stride=servable.doc_stride,
@@ -110,7 +106,7 @@ def expected(servable, texts):
   rows = list(preprocessor.make_rows(sentences, servable.tokenizer, counts))
   columns = {name: [row[name] for row in rows] for name in preprocessor.columns}
   outputs = model_outputs(servable, rows)
-  evaluator = token_classification_scores.TagEvaluator(servable.labels)
+  evaluator = tag_scores.TagEvaluator(servable.labels)
   predicted = evaluator.answers(sentences, columns, outputs)
   entities = []
   for text, tags, places in zip(texts, predicted, tokens):
@@ -316,7 +312,7 @@ def test_what_does_not_fit_is_refused(words):
     (LABELS, {"max_windows": 0}, r"max_windows \(0\) must be in"),
   ):
     with pytest.raises(ValueError, match=message):
-      token_classification.TokenClassificationServable(
+      tag_servable.TokenClassificationServable(
         model, tokenizer, 16, labels, **options
       )
 

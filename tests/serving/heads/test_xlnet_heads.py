@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import configs, models, tokenizers
-from keras_bert_impl.serving.heads import servables_of_heads
+from keras_bert_impl import configs, kinds, models, tokenizers
 from tests import slow
 from tests.tokenizers import vocabularies
 
@@ -68,7 +67,7 @@ def make(head, tokenizer):
     initializer_range=0.4,
   )
   make_model, name, _, *options = HEADS[head]
-  servable_class = servables_of_heads.SERVABLES[name]
+  servable_class = kinds.servables()[name]
   return servable_class(make_model(config), tokenizer, *options)
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import models
+from keras_bert_impl.kinds.fill_mask import fill_mask_servable
 from keras_bert_impl.serving import export
-from keras_bert_impl.serving.heads import fill_mask
 from tests.serving import toy
 
 
@@ -33,11 +33,13 @@ def main(folder):
   with strategy.scope():
     model = models.PretrainingModel(toy.config(tokenizer))
   arguments = (model, tokenizer, toy.MAX_SEQ_LENGTH)
-  export.export(fill_mask.FillMaskServable(*arguments), folder / "mirrored")
+  export.export(
+    fill_mask_servable.FillMaskServable(*arguments), folder / "mirrored"
+  )
   np.savez(folder / "weights.npz", *model.get_weights())
   with strategy.scope():
     try:
-      fill_mask.FillMaskServable(*arguments)
+      fill_mask_servable.FillMaskServable(*arguments)
     except ValueError as error:
       (folder / "refusal.txt").write_text(str(error), encoding="utf-8")
 

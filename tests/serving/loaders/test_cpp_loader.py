@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.estimators import sentence_encoder
+from keras_bert_impl.kinds.embeddings.encoders import sentence_encoder
 from keras_bert_impl.serving import export
 from tests.serving import all_heads, answers, bad_requests
 from tests.serving.loaders import cpp_client

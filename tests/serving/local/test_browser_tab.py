@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.serving.heads import file_servables
+from keras_bert_impl.kinds import file_servables
 from keras_bert_impl.serving.local import browser_tab, versions
 from keras_bert_impl.serving.small import export
 from tests import browser

@@ -17,15 +17,12 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import heads as heads_lib
-from keras_bert_impl import models, tokenizers
-from keras_bert_impl.model_folders import model_files, trained_servables
+from keras_bert_impl import kinds, models, tokenizers
+from keras_bert_impl.kinds import file_servables, opening
+from keras_bert_impl.kinds.texts import text_servables
+from keras_bert_impl.model_folders import model_files
 from keras_bert_impl.serving import export as saving
 from keras_bert_impl.serving import servable_options
-from keras_bert_impl.serving.heads import (
-  classification,
-  file_servables,
-  servables_of_heads,
-)
 from keras_bert_impl.serving.local import loading, versions
 from keras_bert_impl.serving.small import export, graphs, runtimes
 from tests import browser, slow
@@ -165,7 +162,7 @@ def test_the_client_cuts_pairs_as_a_saved_model_does(name, tmp_path):
   if name == "tokenizer.json":
     tokenizer.save(tmp_path / "both")
     tokenizer = tokenizers.load(tmp_path / "both/tokenizer.json")
-  servable = classification.ClassificationServable(
+  servable = text_servables.ClassificationServable(
     models.SequenceClassifier(toy.config(tokenizer), 3),
     tokenizer,
     toy.MAX_SEQ_LENGTH,
@@ -411,12 +408,12 @@ def test_smaller_weights_take_less_space(
   keras.utils.set_random_seed(0)
   sizes = {"hidden_size": 128, "intermediate_size": 512, "num_hidden_layers": 2}
   config = toy.config(tokenizer, **sizes, initializer_range=0.05)
-  make = servables_of_heads.SERVABLES["regression"]
+  make = kinds.servables()["regression"]
   servable = make(models.SequenceClassifier(config, 1), tokenizer, 16)
-  kinds = {"whole": "float32", "small": weights_dtype}
+  dtypes = {"whole": "float32", "small": weights_dtype}
   folders = {
     name: export.export(servable, str(tmp_path / name), file_format, None, kind)
-    for name, kind in kinds.items()
+    for name, kind in dtypes.items()
   }
   whole, small = (
     pathlib.Path(folder, export.FILE_NAMES[file_format]).stat().st_size
@@ -441,7 +438,7 @@ def make_servable(name, tokenizer):
     arguments["labels"] = tuple(f"B-{index}" for index in range(number))
   if kind == heads_lib.QUESTION_ANSWERING:
     arguments["max_query_length"] = 4
-  return servables_of_heads.SERVABLES[kind](model, tokenizer, 16, **arguments)
+  return kinds.servables()[kind](model, tokenizer, 16, **arguments)
 
 
 @pytest.mark.parametrize("name", ["../other.tflite", "/etc/passwd", "..", ""])
@@ -458,7 +455,7 @@ def test_a_file_outside_of_the_folder_is_not_opened(name, tmp_path):
 def test_activations_answer_the_same(name, file_format, tokenizer, tmp_path):
   keras.utils.set_random_seed(0)  # Of any weights, some are off by 1.3e-5.
   config = toy.config(tokenizer, hidden_act=name, initializer_range=1.0)
-  make = servables_of_heads.SERVABLES["regression"]
+  make = kinds.servables()["regression"]
   servable = make(models.SequenceClassifier(config, 1), tokenizer, 16)
   run = runtimes.Runtime(export.export(servable, str(tmp_path), file_format))
   for rows in rows_of(servable):
@@ -506,7 +503,7 @@ def test_openvino_answers_the_same(name, tokenizer, tmp_path):
 def test_the_client_makes_the_vectors_of_the_servable(
   name, file_format, tmp_path
 ):
-  servable, _ = trained_servables.make(
+  servable, _ = opening.make_servable(
     model_files.ModelFilesConfig(), str(ROOT / "tests/data" / name)
   )
   client = load_client()
@@ -527,7 +524,7 @@ def test_the_client_makes_the_vectors_of_the_servable(
 @pytest.mark.integration
 def test_vectors_of_a_file_are_compressed_once(tmp_path):
   chosen = servable_options.ServableOptions(precision="int8", truncate_dim=3)
-  servable, _ = trained_servables.make(
+  servable, _ = opening.make_servable(
     model_files.ModelFilesConfig(),
     str(ROOT / "tests/data/sentences"),
     chosen=chosen,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert_impl.tasks.answers import question_answering_rows
+from keras_bert_impl.kinds.answers import question_rows
 from keras_bert_impl.tasks.basics import example_types
 
 TOKENS = [
@@ -26,7 +26,7 @@ def example(text="1871", start=22, number=1, context=CONTEXT, **values):
 
 
 def preprocessor(max_seq_length=32, max_query_length=8, **options):
-  return question_answering_rows.QuestionPreprocessor(
+  return question_rows.QuestionPreprocessor(
     max_seq_length, max_query_length=max_query_length, **options
   )
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.tasks.answers import answer_beams, answers
+from keras_bert_impl.kinds.answers import answer_beams, answers
 
 CONTEXT = "Norman Conquest of England"
 # [CLS] at the end, two pieces of a question before the four words.

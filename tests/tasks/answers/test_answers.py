@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from keras_bert_impl.tasks.answers import answers
+from keras_bert_impl.kinds.answers import answers
 
 LOW = -10.0
 #           0         1

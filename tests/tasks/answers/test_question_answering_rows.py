@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.tasks.answers import question_answering_rows
+from keras_bert_impl.kinds.answers import question_rows
 from tests.tasks.answers.questions import CONTEXT, example, preprocessor
 from tests.tasks.basics.parts import make_rows
 
@@ -63,7 +63,7 @@ def test_rows_do_not_depend_on_what_is_framed_together(wordpiece, monkeypatch):
   task = preprocessor(max_seq_length=13, max_query_length=6, doc_stride=2)
   questions = [example(question=text) for text in ("when ?", "who ?", "where")]
   together, counts = make_rows(task, questions, wordpiece)
-  monkeypatch.setattr(question_answering_rows, "_PIECES", 1)
+  monkeypatch.setattr(question_rows, "_PIECES", 1)
   apart, counts_apart = make_rows(task, questions, wordpiece)
   assert counts_apart == counts
   for row, expected in zip(apart, together, strict=True):

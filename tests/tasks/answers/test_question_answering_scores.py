@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tasks.answers import question_answering_scores
+from keras_bert_impl.kinds.answers import answer_scores, squad_files
 from tests.tasks.answers.questions import example, pointing, preprocessor
 from tests.tasks.basics.parts import (
   by_column,
@@ -17,11 +17,10 @@ from tests.tasks.basics.parts import (
   score,
   write,
 )
-from tfrecords.labelled import squad_files
 
 
 def make_evaluator(**options):
-  return question_answering_scores.AnswerEvaluator(**options)
+  return answer_scores.AnswerEvaluator(**options)
 
 
 def test_an_empty_text_is_one_window(wordpiece):

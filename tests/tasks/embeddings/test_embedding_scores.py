@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from keras_bert_impl.estimators import mining
+from keras_bert_impl.kinds.embeddings import embedding_data
+from keras_bert_impl.kinds.embeddings.tasks import embedding_scores
+from keras_bert_impl.kinds.reranking import mining, reranking
 from keras_bert_impl.sentences import folders
 from keras_bert_impl.tasks.basics import example_types
-from keras_bert_impl.tasks.embeddings import embedding_scores, reranking
-from tfrecords.labelled import embedding_data
 
 
 def example(*texts, score=None, grade=1.0):

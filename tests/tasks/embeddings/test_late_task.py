@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert_impl.kinds.embeddings.tasks import late_task, losses, max_sim
 from keras_bert_impl.tasks.basics import example_types
-from keras_bert_impl.tasks.embeddings import late_task, losses, max_sim
 from tests import architectures
 
 B, D = 5, 4

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.tasks.embeddings import losses
+from keras_bert_impl.kinds.embeddings.tasks import losses
 
 B, D = 6, 8
 

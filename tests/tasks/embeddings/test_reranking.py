@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import choices, tokenizers
+from keras_bert_impl.kinds.reranking import reranking
 from keras_bert_impl.tasks.basics import example_types
-from keras_bert_impl.tasks.embeddings import reranking
 from tests.official_tasks import scripts
 
 SCORES = np.array([[1.0, 2.0, -1.0], [0.5, 0.0, 3.0]], np.float32)

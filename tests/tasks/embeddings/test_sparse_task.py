@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.tasks.embeddings import sparse_task
+from keras_bert_impl.kinds.embeddings.tasks import sparse_task
 from tests import architectures
 
 CONFIG = architectures.small(vocab_size=30, num_hidden_layers=1)

@@ -4,9 +4,9 @@ import collections
 
 import numpy as np
 
+from keras_bert_impl.kinds.tags import tag_rows
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.tasks.basics import example_types
-from keras_bert_impl.tasks.tags import token_classification_rows
 
 LABELS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 
@@ -18,9 +18,7 @@ def sentence(text, tags=None, document=None):
 
 
 def preprocessor(max_seq_length=16, labels=LABELS, **options):
-  return token_classification_rows.TagPreprocessor(
-    max_seq_length, labels, **options
-  )
+  return tag_rows.TagPreprocessor(max_seq_length, labels, **options)
 
 
 def make_rows(task, examples, tokenizer):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.tasks.tags import token_classification
+from keras_bert_impl.kinds.tags import token_classification
 from tests.tasks.basics import steps
 from tests.tasks.basics.parts import CONFIG
 from tests.tasks.tags.tagged import LABELS, preprocessor, sentence

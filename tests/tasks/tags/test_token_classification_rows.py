@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.tasks.tags import token_classification_rows
+from keras_bert_impl.kinds.tags import tag_rows
 from tests.tasks.tags.tagged import LABELS, make_rows, preprocessor, sentence
 
 
@@ -14,16 +14,16 @@ def texts_of(rows, tokenizer):
 
 def test_labels_are_of_every_type_in_iob2():
   examples = [sentence("a b", "I-PER O"), sentence("c", "S-LOC")]
-  assert token_classification_rows.labels_of(examples) == LABELS
-  assert token_classification_rows.labels_of([sentence("a", "B")]) == (
+  assert tag_rows.labels_of(examples) == LABELS
+  assert tag_rows.labels_of([sentence("a", "B")]) == (
     "O",
     "B",
     "I",
   )
   with pytest.raises(ValueError, match="no entities"):
-    token_classification_rows.labels_of([sentence("a b", "O O")])
+    tag_rows.labels_of([sentence("a b", "O O")])
   with pytest.raises(ValueError, match="no tag but NN: check the file"):
-    token_classification_rows.labels_of([sentence("a b", "NN NN")], "none")
+    tag_rows.labels_of([sentence("a b", "NN NN")], "none")
 
 
 def test_the_first_piece_of_a_token_has_its_label(tokenizer):

@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import tokenizers
+from keras_bert_impl.kinds.tags import tag_files, tag_rows, tag_scores
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.tasks.basics import example_types
-from keras_bert_impl.tasks.tags import (
-  token_classification_rows,
-  token_classification_scores,
-)
 from tests.tasks.basics import parts
 from tests.tasks.tags.tagged import (
   LABELS,
@@ -22,10 +19,9 @@ from tests.tasks.tags.tagged import (
   preprocessor,
   sentence,
 )
-from tfrecords.labelled import tag_files
 
 DATA = os.environ.get("KERAS_BERT_DATA")
-EVALUATOR = token_classification_scores.TagEvaluator(LABELS)
+EVALUATOR = tag_scores.TagEvaluator(LABELS)
 
 
 @pytest.mark.parametrize("kind", ("wordpiece", "byte_bpe"))
@@ -100,7 +96,7 @@ def test_labels_absent_from_training_are_counted_and_missed(tokenizer):
 @pytest.mark.parametrize("scheme", tagging.SCHEMES)
 def test_files_are_in_the_scheme_of_the_data(tokenizer, tmp_path, scheme):
   task = preprocessor()
-  evaluator = token_classification_scores.TagEvaluator(LABELS, scheme)
+  evaluator = tag_scores.TagEvaluator(LABELS, scheme)
   tags = tagging.convert("B-PER I-PER B-PER O B-LOC".split(), scheme)
   examples = [sentence("a b c d e", " ".join(tags)), sentence("f", "O")]
   rows, _ = make_rows(task, examples, tokenizer)
@@ -191,12 +187,12 @@ def test_no_entity_of_klue_is_beyond_a_perfect_model(size):
   )
   path = str(data / "tasks/klue/klue-ner-v1.1_dev.tsv")
   examples = tag_files.read(path, "character")[:1000]
-  labels = token_classification_rows.labels_of(examples)
+  labels = tag_rows.labels_of(examples)
   task = preprocessor(size, labels, token_unit="character")
   rows, counts = make_rows(task, examples, tokenizer)
   assert not counts["tokens without pieces"]
   outputs = gold_outputs(task, examples, rows)
-  evaluator = token_classification_scores.TagEvaluator(labels)
+  evaluator = tag_scores.TagEvaluator(labels)
   scores = parts.score(evaluator, examples, rows, outputs)
   assert scores["f1"] == 1.0
 
@@ -207,11 +203,11 @@ def test_tags_of_no_scheme_stay_as_they_are(tokenizer, tmp_path):
     sentence("a b c", "B I O"),
     example_types.TaggedSentence(("\u200b", "d"), ("O", "NN")),
   ]
-  labels = token_classification_rows.labels_of(examples, "none")
+  labels = tag_rows.labels_of(examples, "none")
   assert labels == ("B", "I", "NN", "O")
   task = preprocessor(labels=labels, tag_scheme="none")
   rows, _ = make_rows(task, examples, tokenizer)
-  evaluator = token_classification_scores.make_evaluator(labels, "none")
+  evaluator = tag_scores.make_evaluator(labels, "none")
   outputs = gold_outputs(task, examples, rows)
   answers = evaluator.answers(examples, rows, outputs)
   assert answers == [["B", "I", "O"], ["_", "NN"]]

@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
+from keras_bert_impl.kinds.texts import multi_label
 from keras_bert_impl.tasks.basics import example_types, fine_tuning
-from keras_bert_impl.tasks.texts import multi_label
 from tests.tasks.basics import parts, steps
 
 LABELS = ("욕설", "차별", "비방")

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from keras_bert_impl.kinds.choices import multiple_choice
 from keras_bert_impl.tasks.basics import cross_entropy, fine_tuning
 from keras_bert_impl.tasks.basics.example_types import MultipleChoiceExample
-from keras_bert_impl.tasks.texts import multiple_choice
 from tests.tasks.basics import parts
 from tests.tasks.basics.parts import CONFIG
 from tfrecords.labelled import length_batches, row_files

@@ -6,13 +6,13 @@ import pytest
 
 import keras_bert_impl as kb
 from keras_bert_impl import features
-from keras_bert_impl.runs.labelled_data import text_splits
-from keras_bert_impl.tasks.basics import example_types
-from keras_bert_impl.tasks.texts import (
+from keras_bert_impl.kinds.texts import (
   multi_label,
   sequence_classification,
   sequence_regression,
+  text_splits,
 )
+from keras_bert_impl.tasks.basics import example_types
 from tests.tasks.basics import steps
 
 CONFIG = kb.EncoderConfig(

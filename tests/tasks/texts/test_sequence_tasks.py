@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from keras_bert_impl.tasks.basics import fine_tuning
-from keras_bert_impl.tasks.texts import (
+from keras_bert_impl.kinds.texts import (
   sequence_classification,
   sequence_regression,
   text_rows,
   text_scores,
 )
+from keras_bert_impl.tasks.basics import fine_tuning
 from tests.tasks.basics import steps
 from tests.tasks.basics.parts import CONFIG
 

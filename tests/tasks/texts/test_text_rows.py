@@ -2,8 +2,8 @@
 
 import pytest
 
+from keras_bert_impl.kinds.texts import text_rows
 from keras_bert_impl.tasks.basics.example_types import TextExample
-from keras_bert_impl.tasks.texts import text_rows
 from tests.tasks.basics.parts import make_rows
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from keras_bert_impl.kinds.texts import text_scores
 from keras_bert_impl.metrics import classification as metrics
 from keras_bert_impl.tasks.basics.example_types import TextExample
-from keras_bert_impl.tasks.texts import text_scores
 from tests.tasks.basics.parts import judge, score, write
 
 

@@ -3,7 +3,8 @@ import re
 
 import pytest
 
-from tfrecords.labelled import choice_data, data_sets
+from keras_bert_impl.kinds.choices import choice_data
+from tfrecords.labelled import data_sets
 
 DATA = os.environ.get("KERAS_BERT_DATA")
 

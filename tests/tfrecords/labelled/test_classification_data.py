@@ -7,9 +7,9 @@ import os
 import numpy as np
 import pytest
 
-from keras_bert_impl.runs.labelled_data import text_splits
+from keras_bert_impl.kinds.texts import classification_data, text_splits
 from keras_bert_impl.tasks.basics import example_types
-from tfrecords.labelled import classification_data, data_sets
+from tfrecords.labelled import data_sets
 
 DATA = os.environ.get("KERAS_BERT_DATA")
 

@@ -5,10 +5,9 @@ import re
 
 import pytest
 
-from keras_bert_impl.estimators import embedding_trainer
-from keras_bert_impl.tasks.embeddings import losses
-from tfrecords.labelled import embedding_data
-from tfrecords.labelled.embedding_data import Columns
+from keras_bert_impl.kinds.embeddings import embedding_data, embedding_trainer
+from keras_bert_impl.kinds.embeddings.embedding_data import Columns
+from keras_bert_impl.kinds.embeddings.tasks import losses
 
 
 def write(folder, name, *lines):

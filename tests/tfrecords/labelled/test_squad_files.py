@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tfrecords.labelled import squad_files
+from keras_bert_impl.kinds.answers import squad_files
 
 QUESTION = {
   "id": "q1",

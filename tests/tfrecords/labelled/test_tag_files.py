@@ -3,7 +3,7 @@ import pathlib
 
 import pytest
 
-from tfrecords.labelled import tag_files
+from keras_bert_impl.kinds.tags import tag_files
 
 DATA = os.environ.get("KERAS_BERT_DATA")
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tfrecords.labelled import squad_files
+from keras_bert_impl.kinds.answers import squad_files
 
 LONG = "word " * 399
 

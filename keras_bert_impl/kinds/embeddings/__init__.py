@@ -1,0 +1,1 @@
+"""Vectors of texts: dense, sparse, of each token, static."""

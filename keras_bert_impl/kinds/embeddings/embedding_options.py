@@ -1,0 +1,120 @@
+"""Options of vectors: flags of the script, settings of `fit`."""
+
+import dataclasses
+
+from keras_bert_impl import choices, options
+from keras_bert_impl.kinds.embeddings.tasks import losses
+
+# Kinds of vectors of texts.
+DENSE, SPARSE, LATE = VECTORS = ("dense", "sparse", "late")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LateOptions:
+  """Options of late interaction: those of `LateInteraction`, and a width.
+
+  The default is what the folder to start from says.
+  """
+
+  query_prefix: str | None = options.field(
+    None,
+    "Token after [CLS] of an anchor (late); '' for none. Default: the folder's,"
+    " or [unused0].",
+  )
+  document_prefix: str | None = options.field(
+    None, "The same of all other texts. Default: the folder's, or [unused1]."
+  )
+  query_length: int | None = options.field(
+    None,
+    "Tokens of an anchor (late). Default: the folder's, or 32.",
+    interval=options.SEQ_LENGTHS,
+  )
+  do_query_expansion: bool | None = options.field(
+    None,
+    "Whether [MASK] fills anchors up (late). Default: the folder's, or true.",
+  )
+  attend_to_expansion_tokens: bool | None = options.field(
+    None,
+    "Whether the tokens of an anchor see it. Default: the folder's, or false.",
+  )
+  skiplist_words: str | None = options.field(
+    None,
+    "Tokens of documents that are not compared (late), separated by blanks."
+    " Default: the folder's, or all ASCII punctuation.",
+  )
+  embedding_size: int | None = options.field(
+    None,
+    "Width of the vectors of tokens (late). Default: the folder's, or 128.",
+    interval=options.WIDTHS,
+  )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EmbeddingOptions(LateOptions):
+  """Options of text vectors: their losses, pooling and prompts.
+
+  Raises:
+    ValueError: one is out of range.
+  """
+
+  vectors: str | None = options.common(
+    None,
+    "One vector, weights of tokens (SPLADE), or a vector of each token"
+    " (ColBERT); default: as in the folder to start from, or dense.",
+    VECTORS,
+  )
+  loss: str = options.common(
+    "in_batch",
+    "Loss: in_batch (the positive among all texts of the batch) or triplet of"
+    " pairs and triplets; the others of two texts and a score.",
+    tuple(losses.LOSSES),
+  )
+  chunk_size: int | None = options.common(
+    None,
+    "Examples to compute at once, as memory allows; the weights do not depend"
+    " on it. Default: all.",
+    interval=options.BATCH_SIZES,
+  )
+  temperature: float | None = options.field(
+    None,
+    "Number that similarities are divided by; of in_batch, cosent and angle."
+    " Default: 0.05 of cosines, 1 of sparse vectors and late interaction.",
+    interval="[1e-6, 1e6]",
+  )
+  both_ways: bool = options.field(
+    False,
+    "Whether in_batch also finds the anchor of a positive among all anchors.",
+  )
+  margin: float = options.field(
+    1.0,
+    "Margin of triplet, by which the negative is to be farther away.",
+    interval="[0, 1e6]",
+  )
+  matryoshka_widths: str | None = options.field(
+    None,
+    "Widths, comma-separated, to which vectors may be cut: each has a loss.",
+  )
+  query_flops_weight: float = options.field(
+    5e-5,
+    "Weight of the FLOPS regulariser of sparse anchors: more leaves them fewer"
+    " tokens.",
+    interval="[0, 1e6]",
+  )
+  document_flops_weight: float = options.field(
+    3e-5, "The same of all other texts.", interval="[0, 1e6]"
+  )
+  pooling: str | None = options.field(
+    None,
+    "Vector of a text; default: as in the folder of sentence-transformers, or"
+    " mean.",
+    choices.POOLINGS,
+  )
+  query_prompt: str | None = options.field(
+    None, "Text to put before each anchor; default: the folder's, or none."
+  )
+  document_prompt: str | None = options.field(
+    None, "Text to put before each other text; default: the same."
+  )
+
+  def __post_init__(self):
+    options.check_fields(self)

@@ -1,0 +1,142 @@
+"""Splits of pairs, triplets and questions: the files that scripts read."""
+
+import dataclasses
+
+from etils import epy
+
+from keras_bert_impl import options
+from keras_bert_impl.command_line import program
+from keras_bert_impl.kinds.embeddings import embedding_options
+from keras_bert_impl.runs.labelled_data import labelled_splits
+
+with epy.lazy_imports():
+  from keras_bert_impl.kinds.embeddings import embedding_data
+  from tfrecords.labelled import data_sets
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbeddingSplitsConfig:
+  """Files and columns of the examples.
+
+  Raises:
+    ValueError: flags contradict each other or are out of range.
+  """
+
+  train_file: str | None = options.common(
+    None, "Files or folders to train on, comma-separated."
+  )
+  train_weights: str | None = options.field(
+    None,
+    "Passes over each of train_file in an epoch, comma-separated, such as"
+    " 1,0.5; default: 1 each.",
+  )
+  dev_file: str | None = options.common(None, "File or folder to evaluate on.")
+  dev_fraction: float = options.common(
+    0.0,
+    "Share of the training examples to hold out as the dev set; the same"
+    " examples every time.",
+    interval="[0, 1)",
+  )
+  corpus_file: str | None = options.common(
+    None, "Files of other texts to search."
+  )
+  text_columns: str | None = options.common(
+    None,
+    "Names of the columns of the texts, comma-separated, the anchor first;"
+    " default: all but label_column.",
+  )
+  label_column: str = options.common(
+    "label",
+    "Name of the column of scores or labels of NLI, where there is one.",
+  )
+  columns: str | None = options.field(
+    None, "Column names, comma-separated, for files without a header line."
+  )
+
+  def __post_init__(self):
+    options.check_fields(self)
+    if self.dev_fraction and self.dev_file:
+      raise ValueError(
+        "--dev_fraction cannot be combined with --dev_file: give one of them."
+      )
+
+  @property
+  def table_columns(self):
+    """`embedding_data.Columns` of the flags."""
+    names = self.columns and tuple(program.split_names(self.columns))
+    texts = tuple(program.split_names(self.text_columns or ""))
+    return embedding_data.Columns(texts, self.label_column, names or None)
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbeddingConfig(
+  embedding_options.EmbeddingOptions, EmbeddingSplitsConfig
+):
+  """Files and columns of the examples, and the options of the task.
+
+  Raises:
+    ValueError: flags contradict each other.
+  """
+
+  def __post_init__(self):
+    EmbeddingSplitsConfig.__post_init__(self)
+
+
+def read(config, settings):
+  """Returns {split: examples} of the splits that a run needs.
+
+  Args:
+    config: `EmbeddingSplitsConfig`.
+    settings: `fine_tuning_config.FineTuningConfig`.
+
+  Raises:
+    ValueError: a file that is needed is missing or malformed.
+    FileNotFoundError: a file does not exist.
+  """
+  if settings.do_predict:
+    raise ValueError(
+      "--do_predict is not for vectors and rerankers: use what"
+      " export_saved_model.py makes of the run, or its folder from Python."
+    )
+
+  def find(kind, flag):
+    paths = program.split_names(getattr(config, f"{kind}_file", None) or "")
+    if not paths:
+      raise ValueError(
+        f"{flag} needs --{kind}_file"
+        + (" or --dev_fraction." if kind == "dev" else ".")
+      )
+    return {kind: paths}
+
+  def read_split(split, paths):
+    columns = config.table_columns
+    parts = [embedding_data.read(path, columns, split) for path in paths]
+    if split == "train":
+      weights = _weights(config, len(paths))
+      return embedding_data.in_proportions(parts, weights)
+    return [example for part in parts for example in part]
+
+  splits = labelled_splits.read_needed(
+    settings, config.dev_fraction, find, read_split, data_sets.hold_out
+  )
+  for path in program.split_names(config.corpus_file or ""):
+    if "dev" in splits:
+      splits["dev"] += embedding_data.read_corpus(path, config.table_columns)
+  return splits
+
+
+def _weights(config, number):
+  """Returns the weights of `number` files, list of float; None for 1 each."""
+  if config.train_weights is None:
+    return None
+  names = program.split_names(config.train_weights)
+  try:
+    weights = [*map(float, names)]
+  except ValueError:
+    weights = []
+  if len(weights) != number or not all(0 < w < 1e4 for w in weights):
+    raise ValueError(
+      f"train_weights ({config.train_weights!r}) must be {number} numbers above"
+      " 0, one for each of train_file."
+    )
+  return weights

@@ -1,0 +1,258 @@
+"""Encodes the tokens of texts as vectors, late interaction, from Python."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl import heads, options
+from keras_bert_impl.estimators import records
+from keras_bert_impl.kinds.embeddings.encoders import (
+  text_encoder,
+  token_matches,
+)
+from keras_bert_impl.kinds.embeddings.servables import late_vectors
+from keras_bert_impl.kinds.embeddings.tasks import losses, max_sim
+from keras_bert_impl.sentences import folder_models, folders
+from keras_bert_impl.tokenizers.graph import late_interaction
+
+_QUERY, _DOCUMENT = late_interaction.KINDS
+_DOCUMENT_LENGTH = 180  # as published
+
+
+class MultiVectorEncoder(text_encoder.TextEncoder):
+  """ColBERT: a vector for each token; as MultiVectorEncoder or PyLate there.
+
+    encoder = kb.MultiVectorEncoder.from_checkpoint("bert-base-uncased")
+    encoder.fit([("Who sat?", "The cat sat."), ...], batch_size=32)
+    encoder.rank("Who sat?", ["It rained.", "The cat sat."], top_k=1)
+    # [{"index": 1, "score": 28.4}]
+
+  Starts from a folder of PyLate, or any checkpoint: then the projection is
+  untrained, and a warning says so.
+
+  Args:
+    model: `MultiVectorEmbeddingModel`.
+    tokenizer: of `tokenizers.load`.
+    texts: `folders.Texts`: prompts, how long documents may be, and, in `late`,
+      markers, length of queries and skipped tokens.
+
+  Attributes: as of `SentenceEncoder`; D is the width of a token's vector.
+  """
+
+  head = heads.LATE
+  similarity_name = losses.MAX_SIM
+
+  def __init__(self, model, tokenizer, texts=None):
+    texts = texts or folders.Texts()
+    if texts.late is None:
+      length = min(texts.max_seq_length or _DOCUMENT_LENGTH, _DOCUMENT_LENGTH)
+      late = late_interaction.LateInteraction()
+      texts = dataclasses.replace(texts, max_seq_length=length, late=late)
+    super().__init__(model, tokenizer, texts)
+
+  @classmethod
+  def from_checkpoint(cls, path, dtype=None, max_seq_length=None, **settings):
+    """Loads a folder that PyLate wrote, or any checkpoint.
+
+    Args:
+      path: str, as of `models.from_checkpoint`.
+      dtype: as of `TransformerEncoder`.
+      max_seq_length: int, most tokens of a document; default: the folder's, or
+        180.
+      **settings: fields of `LateInteraction` in place of the folder's, such as
+        query_prefix="" and document_prefix="" of a vocabulary without
+        [unused0] and [unused1].
+
+    Raises:
+      FileNotFoundError: there is no checkpoint or vocabulary.
+      ValueError: it is damaged, or makes other vectors.
+    """
+    encoder = super().from_checkpoint(path, dtype)
+    texts = encoder.texts
+    late = dataclasses.replace(texts.late, **settings)
+    length = max_seq_length or texts.max_seq_length
+    texts = dataclasses.replace(texts, max_seq_length=length, late=late)
+    return cls(encoder.model, encoder.tokenizer, texts)
+
+  def encode_query(self, texts, batch_size=32):
+    """Encodes queries, after the prompt "query" if there is one.
+
+    Args:
+      texts: list of N str, or one str.
+      batch_size: int, texts at once.
+
+    Returns:
+      list of N float32 arrays [L, D], vectors of length 1: of all tokens, those
+      that fill a query up too; of one str, one array.
+
+    Raises:
+      ValueError: a batch_size below 1, or no such marker in the vocabulary.
+    """
+    return self._encode(_QUERY, texts, batch_size)
+
+  def encode_document(self, texts, batch_size=32):
+    """Encodes documents: vectors of all tokens but the skipped ones.
+
+    Args, returns and raises: as `encode_query`.
+    """
+    return self._encode(_DOCUMENT, texts, batch_size)
+
+  def vectors(self, texts, prompt=_DOCUMENT, batch_size=32):
+    """Returns the vectors of texts, list of N float32 arrays [L, D].
+
+    Args:
+      texts: list of N str.
+      prompt: "query" or "document", how texts are encoded.
+      batch_size: int, texts at once.
+
+    Raises:
+      ValueError: as `encode_query`.
+    """
+    options.check_integers("[1, inf)", batch_size=batch_size)
+    # All that a graph depends on, as training may change it.
+    form = prompt, self.texts.prompt_of(prompt), self.texts.late
+    return text_encoder.each(
+      lambda row: row[np.any(row != 0, axis=1)],
+      self,
+      texts,
+      form,
+      batch_size,
+    )
+
+  def similarity(self, a, b):
+    """Returns MaxSim of each query of `a` with each document of `b`.
+
+    Args:
+      a: list of N arrays [L, D] of `encode_query`, or one array.
+      b: list of M arrays of `encode_document`, or one.
+
+    Returns:
+      float32 array [N, M].
+
+    Raises:
+      ValueError: these are no such vectors, or of two widths.
+    """
+    a, b = _arrays("a", a), _arrays("b", b)
+    if len({x.shape[1] for x in (*a, *b)}) > 1:
+      raise ValueError("a and b must have vectors of one width.")
+    if not a or not b:
+      return np.zeros((len(a), len(b)), np.float32)
+    return np.concatenate([*max_sim.blocks(a, b)])
+
+  def rank(self, query, documents, top_k=None, batch_size=32):
+    """Puts documents in order.
+
+    Args:
+      query: str.
+      documents: list of str.
+      top_k: int, how many to return; default: all.
+      batch_size: int, documents at once.
+
+    Returns:
+      list of {"index": place in `documents`, "score": float}, the best first.
+
+    Raises:
+      ValueError: documents are no list of str, or top_k is below 1.
+    """
+    query = records.checked_text(query, "query")
+    documents = records.strings_of(documents, "documents")
+    vectors = self.encode_document(documents, batch_size)
+    [scores] = self.similarity(self.encode_query(query), vectors)
+    return records.best(scores, top_k)
+
+  def highlight(self, query, document):
+    """Says which word of a document each token of a query matched.
+
+      encoder.highlight("누가 앉았지?", "고양이가 앉았다.")
+
+    Args:
+      query: str.
+      document: str.
+
+    Returns:
+      list of dicts, one for each vector of the query: "token", str; "start" and
+      "end", its characters in the query; "word", "word_start" and "word_end",
+      the word of the document of the most similar token; "similarity", float.
+      Places are None for what is not in the text: markers, [CLS], [SEP] and the
+      masks that fill a query up. The similarities sum up to the score.
+    """
+    return token_matches.find(
+      self,
+      records.checked_text(query, "query"),
+      records.checked_text(document, "document"),
+    )
+
+  def servable(self):
+    """Returns the `LateInteractionServable` for `kb.export`."""
+    return late_vectors.LateInteractionServable(
+      self.model,
+      self.tokenizer,
+      self.texts.max_seq_length,
+      self.texts.do_lower_case,
+      *map(self.texts.prompt_of, late_interaction.KINDS),
+      **vars(self.texts.late),
+    )
+
+  def _encode(self, kind, texts, batch_size):
+    if isinstance(texts, str):
+      return self.vectors([texts], kind, batch_size)[0]
+    texts = records.strings_of(texts, "texts", may_be_empty=True)
+    return self.vectors(texts, kind, batch_size)
+
+  def _vectors_of(self, kind, texts, batch_size):
+    return self.vectors(texts, kind, batch_size)
+
+  def _compile(self):
+    super()._compile()
+    self._embed = tf.function(
+      functools.partial(self._embed_form),
+      autograph=False,
+      reduce_retracing=True,
+    )
+
+  def _embed_form(self, texts, form):
+    """Returns the vectors float32 [B, L, D] of string [B], in graph ops."""
+    inputs = self.inputs(texts, form[0])
+    return self.model(inputs, training=False)["embeddings"]
+
+  def inputs(self, texts, kind):
+    """Returns the inputs of the model, {name: int32 [B, L]}, in graph ops.
+
+    Args:
+      texts: string [B].
+      kind: "query" or "document".
+    """
+    options.check_choice("kind", kind, late_interaction.KINDS)
+    self.texts.late.check_length(self.model.config.longest_input)
+    texts = tf.reshape(tf.convert_to_tensor(texts, tf.string), [-1])
+    inputs, _ = self.texts.late.encode(
+      self.tokenizer,
+      texts,
+      kind,
+      self.texts.prompt_of(kind),
+      self.texts.max_seq_length,
+      self.texts.do_lower_case,
+    )
+    return inputs
+
+  @classmethod
+  def _load(cls, folder, path, dtype):
+    return folder_models.load_late(folder, dtype)
+
+
+def _arrays(name, vectors):
+  """Returns a list of float32 arrays [L, D] of one such array or of several."""
+  if isinstance(vectors, np.ndarray) and vectors.ndim == 2:
+    vectors = [vectors]
+  try:
+    found = [np.asarray(x, np.float32) for x in vectors]
+  except (TypeError, ValueError):
+    found = [np.zeros(0)]
+  if any(x.ndim != 2 or not len(x) for x in found):
+    raise ValueError(
+      f"{name} must be a list of arrays [L, D], L above 0, of encode_query or"
+      " encode_document."
+    )
+  return found

@@ -1,0 +1,1 @@
+"""Servables of vectors."""

@@ -1,0 +1,1 @@
+"""Vectors as tasks: rows, losses, scores."""

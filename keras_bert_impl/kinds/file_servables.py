@@ -1,0 +1,110 @@
+"""Servables of LiteRT and ONNX files: raw texts in, as of SavedModels."""
+
+import re
+import types
+
+import keras
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  Registers the ops of the tokenizers.
+
+from keras_bert_impl import configs, heads, kinds, tokenizers
+from keras_bert_impl.serving import servables
+from keras_bert_impl.serving.small import runtimes
+
+_EXCEPTION = re.compile(r"^[\w.]+: .+", re.MULTILINE)
+
+
+class FileModel:
+  """A model in a file, in the place of a Keras model.
+
+  Args:
+    runtime: `runtimes.Runtime`.
+
+  Attributes:
+    config: `configs.EncoderConfig` of the model.
+    input: tuple of str.
+    output: {name: `tf.TensorSpec`}.
+    weights: empty list.
+    compute_dtype: "float32".
+  """
+
+  weights = ()
+  compute_dtype = "float32"
+  encoder = types.SimpleNamespace(output={})
+
+  def __init__(self, runtime):
+    about = runtime.description
+    self.config = configs.EncoderConfig.from_dict(about["config"])
+    self.input = tuple(value["name"] for value in about["inputs"])
+    self.include_prompt = "pooling_mask" not in self.input
+    self.pooling = (about.get("pooling"),)
+    # Of all layers after the pooling, what tells whether vectors have length 1.
+    self.final_layers = [keras.layers.UnitNormalization()] * bool(
+      about.get("normalize")
+    )
+    self.output = {
+      value["name"]: tf.TensorSpec(
+        [n if isinstance(n, int) else None for n in value["shape"]],
+        value["dtype"],
+      )
+      for value in about["outputs"]
+    }
+    self._runtime = runtime
+
+  def __call__(self, rows, training=False):
+    """Returns {output: tensor} of rows of ids."""
+    specs = list(self.output.values())
+
+    def run(*inputs):
+      found = self._runtime(dict(zip(self.input, inputs, strict=True)))
+      return [found[name] for name in self.output]
+
+    inputs = [rows[name] for name in self.input]
+    found = tf.numpy_function(run, inputs, [spec.dtype for spec in specs])
+    for tensor, spec in zip(found, specs, strict=True):
+      tensor.set_shape(spec.shape)
+    return dict(zip(self.output, found, strict=True))
+
+
+def load(folder):
+  """Returns the `Servable` of an exported file.
+
+  Raises:
+    FileNotFoundError: a file is missing.
+    ValueError: what runs it is not installed, no strings can be served, or it
+      cannot answer.
+  """
+  runtime = runtimes.Runtime(folder)
+  about = runtime.description
+  head = about["head"]
+  make = kinds.servables().get(head)
+  is_static = about["texts"]["framing"] == ["A"]
+  if make is None or is_static:
+    named = "static vectors" if is_static else f"the head {head}"
+    raise ValueError(f"{folder} has {named}, which only clients read.")
+  names = {*make.options, *(["labels"] if about["labels"] else [])}
+  given = {name: about[name] for name in names & about.keys()}
+  if head == heads.ENCODER:
+    del given["pooling"]
+  longest = about["max_seq_length"]
+  fixed = runtime.axes["input_ids"][-1]
+  if isinstance(fixed, int):
+    longest = min(longest, fixed)
+  servable = make(FileModel(runtime), tokenizers.load(folder), longest, **given)
+  _answer_one(servable)
+  return servable
+
+
+def _answer_one(servable):
+  """Raises ValueError unless a file answers a row: that of its example.
+
+  A file that is damaged, or another model's, opens like any other.
+  """
+  signature = servable.definitions()[servables.SERVING_DEFAULT]
+  inputs = {name: tf.constant(x) for name, x in signature.example.items()}
+  try:
+    signature.function(**inputs)
+  except tf.errors.OpError as error:
+    # The exception of what runs the file is a line among those of TensorFlow.
+    found = _EXCEPTION.search(error.message) or [error.message]
+    raise ValueError(f"it cannot answer a row: {found[0]}") from error

@@ -1,0 +1,1 @@
+"""Masks filled by the heads of pre-training."""

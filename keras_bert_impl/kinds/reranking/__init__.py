@@ -1,0 +1,1 @@
+"""Rerankers: a query and a document, read at once."""

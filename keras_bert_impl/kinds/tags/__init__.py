@@ -1,0 +1,1 @@
+"""Tags of tokens: named entities, other spans, parts of speech."""

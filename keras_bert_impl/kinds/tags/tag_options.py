@@ -1,0 +1,67 @@
+"""Options of tags: flags of the script, settings of `fit`."""
+
+import dataclasses
+
+from keras_bert_impl import choices, options
+from keras_bert_impl.metrics import tagging
+from keras_bert_impl.tokenizers.graph import token_pieces
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TagOptions:
+  """Options of tags, and how a model finds them.
+
+  Raises:
+    ValueError: options contradict each other or are out of range.
+  """
+
+  token_unit: str = options.common(
+    token_pieces.WORD,
+    "Token on each line: a word with its columns, or a character (which may be"
+    " a space), a tab and a tag, as in KLUE-NER.",
+    token_pieces.UNITS,
+  )
+  tag_scheme: str | None = options.common(
+    None,
+    "Scheme of the tags, or none for tags that mark no entities, such as parts"
+    " of speech; default: that of most tags of the training data.",
+    (*tagging.SCHEMES, tagging.NO_SCHEME),
+  )
+
+  context: str = options.field(
+    "document",
+    "Text around a sentence in its row: as much of its document as fits, or"
+    " only the sentence.",
+    choices.CONTEXTS,
+  )
+  doc_stride: int | None = options.field(
+    None,
+    "Tokens from one window of a long sentence to the next; default: half a"
+    " window.",
+    interval=options.SEQ_LENGTHS,
+  )
+  approach: str = options.common(
+    "fine_tuning",
+    "Trained parts: encoder and linear layer, a BiLSTM on the frozen encoder,"
+    " or encoder and BiLSTM.",
+    choices.APPROACHES,
+  )
+  features: str | None = options.field(
+    None,
+    "Encoder layers that the BiLSTM reads; default: concat_last_four of a"
+    " frozen encoder, else the last layer.",
+    tuple(choices.FEATURES),
+  )
+  lstm_width: int = options.field(
+    768, "Units of the BiLSTM per direction.", interval=options.WIDTHS
+  )
+  use_crf: bool = options.common(
+    False,
+    "Whether a CRF chooses the tags of a sentence.",
+  )
+
+  def __post_init__(self):
+    if self.features and self.approach == "fine_tuning":
+      raise ValueError(
+        "--features needs --approach=features or fine_tuning_bilstm."
+      )

@@ -1,0 +1,92 @@
+"""Tags the tokens of sentences, from Python."""
+
+from keras_bert_impl import heads, options
+from keras_bert_impl.estimators import estimator, records
+from keras_bert_impl.kinds.tags import tag_files, tag_kind
+from keras_bert_impl.metrics import tagging
+from keras_bert_impl.tasks.basics import example_types
+
+
+class TokenTagger(estimator.Estimator):
+  """Finds named entities and other spans, or tags each token.
+
+      tagger = kb.TokenTagger.from_checkpoint("klue/bert-base")
+      tagger.fit([["Ada", "in", "London"]], [["B-PER", "O", "B-LOC"]])
+      tagger.predict(["Ada lived in London."])
+      # [[{"label": "PER", "text": "Ada", "start": 0, "end": 3, "score": .97}]]
+
+  An example is a list of tokens and a list of as many tags: of IOB1, IOB2 or
+  BIOES, found out by itself, or of any names. As a dict it has the keys tokens
+  and tags. A file has a token and its tag on each line, as CoNLL-2003's; other
+  columns than the first and the last are named by number, from 0:
+  `fit("train.conllu", token_column=1, tag_column=3)`.
+
+  The answer to a text, as it is, is a list of its entities; `start` and `end`
+  count characters.
+
+  Args:
+    checkpoint: str, as of `from_checkpoint`.
+    tag_scheme: str, scheme of the tags, or "none" for tags that mark no
+      entities; default: as trained, or that of most tags of the data.
+    max_seq_length: int, maximum tokens of a row; default: as trained, or 128.
+    **files: fields of `model_files.ModelFilesConfig`.
+
+  Attributes:
+    tag_scheme: str, or None where no data has shown it yet.
+  """
+
+  head = heads.TOKEN_CLASSIFICATION
+  _keys = ("tokens", "tags")
+  _columns = ("token_column", "tag_column")
+  kind = tag_kind.KIND
+
+  def __init__(self, checkpoint, tag_scheme=None, max_seq_length=None, **files):
+    super().__init__(checkpoint, max_seq_length, **files)
+    options.check_values(self.kind.options, {"tag_scheme": tag_scheme})
+    self.tag_scheme = tag_scheme or self._task.get("tag_scheme")
+
+  def _answer(self, row):
+    columns = {
+      "label": [label.decode() for label in row["labels"]],
+      "text": [text.decode() for text in row["texts"]],
+      "start": row["starts"].tolist(),
+      "end": row["ends"].tolist(),
+      "score": row["scores"].tolist(),
+    }
+    return [
+      {name: values[number] for name, values in columns.items()}
+      for number in range(row["num_entities"])
+    ]
+
+  def _example(self, record, place, number):
+    del number
+    tokens = records.strings_of(record.get("tokens"), f"{place}.tokens")
+    tags = records.strings_of(record.get("tags"), f"{place}.tags")
+    if len(tags) != len(tokens):
+      raise ValueError(
+        f"{place} has {len(tokens)} tokens and {len(tags)} tags: give one tag"
+        " for each."
+      )
+    for tag in tags:
+      fault = tagging.find_fault(tag, self.tag_scheme)
+      if fault:
+        raise ValueError(
+          f'{place}.tags: {fault}; for other tags give tag_scheme="none".'
+        )
+    return example_types.TaggedSentence(tokens, tags, origin=place)
+
+  def _read_file(self, path, **columns):
+    options.check_integers("[-1000, 1000]", **columns)
+    return tag_files.read(path, tag_scheme=self.tag_scheme, **columns)
+
+  def _hold_out(self, examples, share):
+    return tag_files.split_off(examples, share)
+
+  def _known_options(self):
+    return super()._known_options() | {"tag_scheme": self.tag_scheme}
+
+  def _parts(self, run, splits, task_options):
+    return tag_kind.make_parts(run, splits, task_options)
+
+  def _after_fit(self):
+    self.tag_scheme = self._task["tag_scheme"]

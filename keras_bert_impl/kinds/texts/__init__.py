@@ -1,0 +1,1 @@
+"""Texts with classes, scores or several labels."""

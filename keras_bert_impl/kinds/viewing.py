@@ -1,0 +1,73 @@
+"""Opens trained models to look at: their attention and more."""
+
+import os
+
+from etils import epy
+
+from keras_bert_impl.model_folders import trained_models
+
+with epy.lazy_imports():
+  from keras_bert_impl import kinds, visualization
+  from keras_bert_impl.models.heads import static_embedding_model
+  from keras_bert_impl.visualization import text_row
+
+# Options by which a model's texts are read, besides its tokenizer.
+_OF_READING = ("trained_on", "prompt", "do_lower_case")
+# More cells than these nobody can tell apart.
+MOST_TOKENS = 128
+
+
+def open_viewer(config, checkpoint_dir, head=None, layers=None, length=None):
+  """Returns the `visualization.Viewer` of a checkpoint.
+
+  Args:
+    config: `files.ModelFilesConfig`.
+    checkpoint_dir: str, as of `trained_models.open_with_tokenizer`.
+    head: one of `heads.SERVED`, or None for what the model was trained for.
+    layers: list of int, those to show: 1 is the first and -1 the last; None for
+      all.
+    length: int, most tokens of a text or pair; None for `MOST_TOKENS`, or those
+      of the model if they are fewer.
+
+  Raises:
+    FileNotFoundError: there is no checkpoint, or no vocabulary.
+    ValueError: they do not fit together, or the model has no attention.
+  """
+  trained, tokenizer, encoder_config = trained_models.open_with_tokenizer(
+    config, checkpoint_dir, kinds.tasks(), head, length
+  )
+  if isinstance(encoder_config, static_embedding_model.StaticConfig):
+    raise ValueError(
+      f"{checkpoint_dir} has static embeddings, which have no attention."
+    )
+  longest = encoder_config.longest_input or MOST_TOKENS
+  return visualization.Viewer(
+    trained.model,
+    trained.head,
+    tokenizer,
+    length or min(longest, MOST_TOKENS),
+    _labels(trained),
+    layers,
+    os.path.basename(checkpoint_dir.rstrip("/")),
+    _reader(trained),
+  )
+
+
+def _reader(trained):
+  """Returns how a `TrainedModel` reads texts, as when it was trained."""
+  options = {
+    name: trained.recorded[name]
+    for name in _OF_READING
+    if trained.recorded.get(name) is not None
+  }
+  return text_row.reader(trained.head, **options)
+
+
+def _labels(trained):
+  """Returns the names of a `TrainedModel`'s classes, list of str, or None."""
+  labels = trained.recorded.get("labels")
+  if not labels:
+    return None
+  servable_class = kinds.servables()[trained.head]
+  names = servable_class.of_training(trained.recorded).get("label_names", {})
+  return [names.get(label, label) for label in labels]

@@ -1,1 +1,0 @@
-"""Servables, one for each head."""

@@ -1,1 +1,0 @@
-"""Classes, scores and choices of whole texts."""
