@@ -55,7 +55,7 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
   from keras_bert_impl.kinds.choices.choice_answerer import (
     ChoiceAnswerer as ChoiceAnswerer,
   )
-  from keras_bert_impl.kinds.fill_mask.fill_mask import FillMask as FillMask
+  from keras_bert_impl.kinds.fill_mask.mask_filling import FillMask as FillMask
   from keras_bert_impl.kinds.answers.question_answerer import (
     QuestionAnswerer as QuestionAnswerer,
   )
@@ -113,7 +113,7 @@ _NAMES = {
   "ChoiceAnswerer": ("kinds.choices.choice_answerer", "ChoiceAnswerer"),
   "EncoderConfig": ("configs", "EncoderConfig"),
   "Experiment": ("training.experiment", "Experiment"),
-  "FillMask": ("kinds.fill_mask.fill_mask", "FillMask"),
+  "FillMask": ("kinds.fill_mask.mask_filling", "FillMask"),
   "MultiVectorEncoder": (
     "kinds.embeddings.encoders.multi_vector_encoder",
     "MultiVectorEncoder",

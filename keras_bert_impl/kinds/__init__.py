@@ -23,7 +23,7 @@ with epy.lazy_imports():
   from keras_bert_impl.kinds.answers import question_answerer
   from keras_bert_impl.kinds.choices import choice_answerer
   from keras_bert_impl.kinds.embeddings import embedding_trainer
-  from keras_bert_impl.kinds.fill_mask import fill_mask
+  from keras_bert_impl.kinds.fill_mask import mask_filling
   from keras_bert_impl.kinds.multi_task import multi_task_kind
   from keras_bert_impl.kinds.reranking import reranker
   from keras_bert_impl.kinds.tags import token_tagger
@@ -39,7 +39,7 @@ def doors():
     question_answerer.QuestionAnswerer,
     choice_answerer.ChoiceAnswerer,
     embedding_trainer.EmbeddingTrainer,
-    fill_mask.FillMask,
+    mask_filling.FillMask,
     reranker.Reranker,
   )
 
