@@ -61,6 +61,50 @@ common = functools.partial(field, is_common=True)
 required = functools.partial(field, dataclasses.MISSING)
 
 
+def as_trained(config_class, name, description):
+  """Returns the field of a trained option as an export has it.
+
+  Args:
+    config_class: dataclass that declares the option.
+    name: str.
+    description: str, for --help; None, the default, is what was trained.
+  """
+  known = config_class.__dataclass_fields__[name].metadata
+  return dataclasses.field(
+    default=None, metadata={**known, "help": description, "is_common": False}
+  )
+
+
+def names(config_class):
+  """Returns the names of the fields of a dataclass, tuple of str."""
+  return tuple(field.name for field in dataclasses.fields(config_class))
+
+
+def joined(name, description, *config_classes):
+  """Returns a dataclass with the fields of several.
+
+  Those of one name are one field, with the help of each.
+
+  Args:
+    name: str, of the class.
+    description: str, its docstring.
+    *config_classes: dataclasses of fields with defaults.
+  """
+  found = {}
+  for config_class in config_classes:
+    for entry in dataclasses.fields(config_class):
+      type_, known = found.get(entry.name, (entry.type, entry.metadata))
+      words = dict.fromkeys((known["help"], entry.metadata["help"]))
+      found[entry.name] = type_, {**known, "help": " ".join(words)}
+  fields = [
+    (own, type_, dataclasses.field(default=None, metadata=metadata))
+    for own, (type_, metadata) in found.items()
+  ]
+  return dataclasses.make_dataclass(
+    name, fields, namespace={"__doc__": description}, frozen=True, kw_only=True
+  )
+
+
 def check_fields(config):
   """Checks the values of a dataclass of such fields; None passes.
 

@@ -24,10 +24,9 @@ import os
 from absl import logging
 from etils import epy
 
-from keras_bert_impl import choices, files, heads, options
+from keras_bert_impl import choices, files, heads, kinds, options
 from keras_bert_impl.command_line import program
 from keras_bert_impl.model_folders import model_files
-from keras_bert_impl.serving import servable_options
 
 with epy.lazy_imports():
   from keras_bert_impl.kinds import comparison, opening
@@ -113,20 +112,24 @@ class ExportConfig(model_files.TrainedModelConfig):
 
 
 program.define_flags(ExportConfig)
-program.define_flags(servable_options.ServableOptions)
+program.define_flags(kinds.serving_options())
 
 
 def main():
   """Loads the model, exports it and prints where."""
   config = program.from_flags(ExportConfig)
-  chosen = program.from_flags(servable_options.ServableOptions)
+  chosen = program.from_flags(kinds.serving_options())
   logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
   export.check_folder(config.export_dir)
   form = small.check_form(
     {name: getattr(config, name) for name in small.OPTIONS}
   )
   servable, checkpoint = opening.make_servable(
-    config, config.checkpoint_dir, config.head, config.max_seq_length, chosen
+    config,
+    config.checkpoint_dir,
+    config.head,
+    config.max_seq_length,
+    vars(chosen),
   )
   compared = None
   if config.compare_with:

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.model_folders import trained_models
-from keras_bert_impl.runs.fine_tuning import fine_tuning_config, job
+from keras_bert_impl.runs.fine_tuning import fine_tuning_config, job, kind
 from keras_bert_impl.serving import export
 from keras_bert_impl.tasks.basics import fine_tuning as fine_tuning_lib
 from tests import several_scores
@@ -54,8 +54,8 @@ def test_a_fine_tuning_task_is_one_file(tmp_path):
   results = this.run(task, splits)
   assert results["eval"]["dev"]["scores"]["near"] > 0.9
 
-  own = {"several_scores": several_scores.ScoresTask}
-  model = trained_models.load(folder, own)
+  own = kind.Kind("scores", {"several_scores": several_scores.ScoresTask}, {})
+  model = trained_models.load(folder, [own])
   assert model.recorded["labels"] == list(WORDS)
   tokenizer = tokenizers.load(f"{folder}/vocab.txt")
   servable = several_scores.ScoresServable(model.model, tokenizer, 16, WORDS)

@@ -29,7 +29,7 @@ from keras_bert_impl.model_folders import (
 )
 from keras_bert_impl.runs.fine_tuning import fine_tuning_config, job
 from keras_bert_impl.serving import export as export_lib
-from keras_bert_impl.serving import servable_options, servables
+from keras_bert_impl.serving import servables
 from keras_bert_impl.serving.small import export as small
 from keras_bert_impl.training import stopping
 from tfrecords.labelled import data_sets
@@ -157,7 +157,8 @@ class Answering(calls.Public):
         export_dir.
       **values: weights_dtype, compute_dtype and signature_names, as of
         `serving.export`; format and fixed_length, as of
-        `kb.export`; and fields of `servable_options.ServableOptions`.
+        `kb.export`; and options of the servable, which are flags of
+        export_saved_model.py.
 
     Returns:
       str, the folder of the new version.
@@ -201,15 +202,13 @@ class Answering(calls.Public):
 
   def _make_servable(self, **values):
     _check_trained(self)
-    chosen = servable_options.ServableOptions(**values)
     servable, _ = trained_servables.make(
       self._files,
       self.checkpoint,
-      self.kind.tasks,
-      self.kind.servables,
+      [self.kind],
       self.head,
       self.max_seq_length,
-      chosen,
+      values,
     )
     return servable
 
@@ -245,7 +244,7 @@ class Estimator(Answering):
     super().__init__(checkpoint, max_seq_length, **files)
     self.results, self.fit_settings = {}, {}
     self._temporary = None
-    self._task = _known_task(self.checkpoint)
+    self._task = _known_task(self.checkpoint, self.kind)
 
   def fit(
     self,
@@ -319,7 +318,7 @@ class Estimator(Answering):
     except stopping.StoppedError as error:  # What a notebook knows.
       raise KeyboardInterrupt(str(error)) from error
     self.checkpoint = trained_models.find_folder(os.fspath(output_dir))
-    self._task = _known_task(self.checkpoint)
+    self._task = _known_task(self.checkpoint, self.kind)
     self._servable = None
     self._after_fit()
     if self._temporary:
@@ -513,9 +512,9 @@ def _field_names(config_class):
   return {field.name for field in dataclasses.fields(config_class)}
 
 
-def _known_task(checkpoint):
+def _known_task(checkpoint, kind):
   """Returns what a run's task.json or a checkpoint says of its task, dict."""
-  task = task_file.read(model_files.folder_of(checkpoint))
+  task = task_file.read(model_files.folder_of(checkpoint), [kind])
   if task:
     return task
   description = reading.open_checkpoint(checkpoint).description

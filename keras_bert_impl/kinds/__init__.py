@@ -19,15 +19,18 @@ import functools
 
 from etils import epy
 
+from keras_bert_impl import options
+
 with epy.lazy_imports():
-  from keras_bert_impl.kinds.answers import question_answerer
+  from keras_bert_impl.kinds.answers import answer_options, question_answerer
   from keras_bert_impl.kinds.choices import choice_answerer
   from keras_bert_impl.kinds.embeddings import embedding_trainer
-  from keras_bert_impl.kinds.fill_mask import mask_filling
+  from keras_bert_impl.kinds.embeddings.tasks import embedding_options
+  from keras_bert_impl.kinds.fill_mask import fill_mask_options, mask_filling
   from keras_bert_impl.kinds.multi_task import multi_task_kind
   from keras_bert_impl.kinds.reranking import reranker
-  from keras_bert_impl.kinds.tags import token_tagger
-  from keras_bert_impl.kinds.texts import text_classifier
+  from keras_bert_impl.kinds.tags import tag_options, token_tagger
+  from keras_bert_impl.kinds.texts import text_classifier, text_options
 
 
 @functools.cache
@@ -44,14 +47,27 @@ def doors():
   )
 
 
+@functools.cache
+def serving_options():
+  """Returns the dataclass of the options of all servables, flags of an export.
+
+  It needs the standard library only.
+  """
+  return options.joined(
+    "ServingOptions",
+    "Options of the served model.",
+    text_options.TextServing,
+    tag_options.TagServing,
+    answer_options.AnswerServing,
+    fill_mask_options.FillMaskServing,
+    embedding_options.SparseServing,
+    embedding_options.EncoderServing,
+  )
+
+
 def all_kinds():
   """Returns the `Kind`s, tuple; a head is that of the first which has it."""
   return (*(door.kind for door in doors()), multi_task_kind.KIND)
-
-
-def tasks():
-  """Returns {head: class of its `Task`}, of all kinds."""
-  return {h: x for kind in all_kinds()[::-1] for h, x in kind.tasks.items()}
 
 
 def servables():

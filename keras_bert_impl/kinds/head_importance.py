@@ -50,7 +50,7 @@ class _Slopes:
         " none."
       )
     self._task = trained_models.make_task(
-      kinds.tasks(),
+      kinds.all_kinds(),
       trained.recorded.get("head", trained.head),
       trained.model.config,
       # Rows say how many choices they have.

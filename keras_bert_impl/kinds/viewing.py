@@ -34,7 +34,7 @@ def open_viewer(config, checkpoint_dir, head=None, layers=None, length=None):
     ValueError: they do not fit together, or the model has no attention.
   """
   trained, tokenizer, encoder_config = trained_models.open_with_tokenizer(
-    config, checkpoint_dir, kinds.tasks(), head, length
+    config, checkpoint_dir, kinds.all_kinds(), head, length
   )
   if isinstance(encoder_config, static_embedding_model.StaticConfig):
     raise ValueError(

@@ -1,5 +1,6 @@
 """Finds and loads trained models, with what is known about their use."""
 
+import collections
 import dataclasses
 import inspect
 import os
@@ -45,13 +46,13 @@ class TrainedModel:
   recorded: dict
 
 
-def open_with_tokenizer(config, path, tasks, head=None, max_seq_length=None):
+def open_with_tokenizer(config, path, kinds, head=None, max_seq_length=None):
   """Opens a trained model for use with texts.
 
   Args:
     config: `model_files.ModelFilesConfig`.
     path: str, as of `load`, or a name of the hub.
-    tasks: as of `load`.
+    kinds: as of `load`.
     head: as of `load`.
     max_seq_length: int, length that the model must support, or None.
 
@@ -63,7 +64,7 @@ def open_with_tokenizer(config, path, tasks, head=None, max_seq_length=None):
     FileNotFoundError: there is no checkpoint, or no vocabulary.
     ValueError: as `load`, or the files do not fit together.
   """
-  trained = load(find_folder(path), tasks, head)
+  trained = load(find_folder(path), kinds, head)
   found = model_files.find(config, trained.path, max_seq_length or 1)
   options = vars(found.tokenizer_options)
   tokenizer = tokenizers.load(found.vocabulary_path, **options)
@@ -82,13 +83,13 @@ def find_folder(path):
   return static if files.is_folder(static) else path
 
 
-def load(path, tasks, head=None):
+def load(path, kinds, head=None):
   """Loads the `TrainedModel` at `path`.
 
   Args:
     path: str, the output_dir of a run, a folder of sentence-transformers, or a
       checkpoint of any known format.
-    tasks: {head: class of its `Task`}, those that a run can have trained.
+    kinds: sequence of `kind.Kind`, what a run can have trained.
     head: one of `heads.SERVED`, or None for what the model was trained for.
 
   Raises:
@@ -107,11 +108,11 @@ def load(path, tasks, head=None):
         " it out."
       )
   checkpoint = reading.open_checkpoint(path)
-  recorded = _recorded(checkpoint.folder, tasks)
+  recorded = _recorded(checkpoint.folder, kinds)
   trained_head = recorded.get("head")
   use = heads.USES.get(trained_head, trained_head)
   if trained_head and head in (None, use):
-    model = _load_task(tasks, trained_head, checkpoint, recorded)
+    model = _load_task(kinds, trained_head, checkpoint, recorded)
     return TrainedModel(model, use, checkpoint.path, recorded)
   description = checkpoint.described()
   head = head or _use_of(description)
@@ -163,7 +164,7 @@ def _load_sentence_encoder(folder, head):
   return TrainedModel(model, head, folder.transformer, recorded)
 
 
-def _recorded(folder, tasks):
+def _recorded(folder, kinds):
   """Returns the notes of a folder's run about the use of its model."""
   results = run_results.read_results(folder)
   configuration = results.get("configuration", {})
@@ -172,12 +173,13 @@ def _recorded(folder, tasks):
     _OF_CONFIGURATION,
     f"configuration in {folder}/{run_results.RESULTS_NAME}",
   )
-  task = task_file.read(folder)
+  task = task_file.read(folder, kinds)
   recorded = {
     name: configuration[name]
     for name in _OF_CONFIGURATION
     if name in configuration
   } | task
+  tasks = _tasks(kinds)
   if task.get("head") in tasks:
     scores = run_results.scores_of(results, "dev")
     found = tasks[task["head"]].found_options(configuration, scores, task)
@@ -185,29 +187,36 @@ def _recorded(folder, tasks):
   return recorded
 
 
-def make_task(tasks, head, config, recorded):
+def make_task(kinds, head, config, recorded):
   """Returns the task of a head.
 
   Args:
-    tasks: as of `load`.
+    kinds: as of `load`.
     head: str, one of them.
     config: `configs.EncoderConfig`.
     recorded: {name: value}, arguments of the task among others, as a run's
       task.json has them.
   """
-  names = inspect.signature(tasks[head]).parameters.keys() & recorded.keys()
-  return tasks[head](config, **{name: recorded[name] for name in names})
+  task_class = _tasks(kinds)[head]
+  names = inspect.signature(task_class).parameters.keys() & recorded.keys()
+  return task_class(config, **{name: recorded[name] for name in names})
 
 
-def _load_task(tasks, head, checkpoint, recorded):
+def _tasks(kinds):
+  """Returns {head: class of its `Task`}."""
+  return collections.ChainMap(*(dict(kind.tasks) for kind in kinds))
+
+
+def _load_task(kinds, head, checkpoint, recorded):
   """Returns the model that a run trained for a head, with its weights."""
-  if head not in tasks:
+  known = _tasks(kinds)
+  if head not in known:
     raise ValueError(
       f"head ({head!r}) in {checkpoint.folder}/{task_file.NAME} must be one of "
-      f"{', '.join(tasks)}."
+      f"{', '.join(sorted(known))}."
     )
   config = checkpoint.described().config
-  model = make_task(tasks, head, config, recorded).build_model()
+  model = make_task(kinds, head, config, recorded).build_model()
   assignment.assign(
     {weight.path: weight for weight in model.weights},
     checkpoint.tensors,

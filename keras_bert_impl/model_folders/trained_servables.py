@@ -5,26 +5,22 @@ import inspect
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.command_line import program
 from keras_bert_impl.model_folders import trained_models
-from keras_bert_impl.serving import servable_options
 
 # Arguments of servables that only the training says.
 _OF_TRAINING = {"do_lower_case", "tasks", "tasks_of_pairs", "tasks_of_tags"}
 
 
-def make(
-  config, path, tasks, servables, head=None, max_seq_length=None, chosen=None
-):
+def make(config, path, kinds, head=None, max_seq_length=None, chosen=None):
   """Returns the `Servable` of a trained model, and the path of its checkpoint.
 
   Args:
     config: `model_files.ModelFilesConfig`.
     path: str, as of `trained_models.open_with_tokenizer`.
-    tasks: the same.
-    servables: {head: class of its `Servable`}.
+    kinds: the same.
     head: one of `heads.SERVED`, or None for what the model was trained for.
     max_seq_length: int, most tokens of a text or pair; None: as trained, or as
       many as the model can.
-    chosen: `servable_options.ServableOptions`; default: all as trained.
+    chosen: {option of the servable: value}; None is as trained.
 
   Raises:
     FileNotFoundError: there is no checkpoint, or no vocabulary.
@@ -32,18 +28,17 @@ def make(
       option is needed that the training has not recorded.
   """
   trained, tokenizer, encoder_config = trained_models.open_with_tokenizer(
-    config, path, tasks, head, max_seq_length
+    config, path, kinds, head, max_seq_length
   )
-  servable_class = servables[trained.model.served_head or trained.head]
+  head = trained.model.served_head or trained.head
+  servable_class = next(k.servables[head] for k in kinds if head in k.servables)
   servable = servable_class(
     trained.model,
     tokenizer,
     max_seq_length
     or trained.recorded.get("max_seq_length")
     or encoder_config.max_sequence_length,
-    **_arguments(
-      chosen or servable_options.ServableOptions(), trained, servable_class
-    ),
+    **_arguments(chosen or {}, trained, servable_class),
   )
   return servable, trained.path
 
@@ -54,7 +49,7 @@ def _arguments(chosen, trained, servable_class):
   Raises:
     ValueError: a flag is for another head, or a required one is missing.
   """
-  given = {name: v for name, v in vars(chosen).items() if v is not None}
+  given = {name: v for name, v in chosen.items() if v is not None}
   known = servable_class.options
   for name in sorted(given):
     if name not in known:

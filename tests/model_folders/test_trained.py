@@ -5,9 +5,10 @@ import pathlib
 
 import pytest
 
-from keras_bert_impl import configs, models
+from keras_bert_impl import configs, kinds, models
 from keras_bert_impl.checkpoints.formats import tf_format
 from keras_bert_impl.kinds import opening
+from keras_bert_impl.kinds.tags import tag_kind
 from keras_bert_impl.model_folders import task_file, trained_models
 
 
@@ -17,10 +18,6 @@ from keras_bert_impl.model_folders import task_file, trained_models
     ({"max_seq_length": "128"}, "max_seq_length in .*task.json .* an integer"),
     ({"labels": "yes,no"}, "labels in .*task.json must be a list"),
     ({"labels": ["yes", 1]}, "each of labels in .*task.json must be a text"),
-    (
-      {"head": "token_classification", "trained_on": "lines"},
-      "trained_on .'lines'. in .*task.json must be one of text, words",
-    ),
     (
       {"head": "token_classification", "labels": None},
       "labels .None. in .*task.json must be the names",
@@ -33,7 +30,7 @@ from keras_bert_impl.model_folders import task_file, trained_models
 def test_a_task_of_other_types_is_refused(tmp_path, content, message):
   (tmp_path / "task.json").write_text(json.dumps(content))
   with pytest.raises(ValueError, match=message):
-    task_file.read(tmp_path)
+    task_file.read(tmp_path, kinds.all_kinds())
 
 
 @pytest.mark.parametrize(
@@ -50,7 +47,20 @@ def test_a_tagger_of_before_was_trained_on_given_tokens(
 ):
   task = {"head": "token_classification", **task}
   (tmp_path / "task.json").write_text(json.dumps(task))
-  assert task_file.read(tmp_path)["trained_on"] == trained_on
+  assert found_options(tmp_path)["trained_on"] == trained_on
+
+
+def found_options(folder):
+  task = task_file.read(folder, kinds.all_kinds())
+  task_class = tag_kind.KIND.tasks[task["head"]]
+  return task_class.found_options({}, {}, task)
+
+
+def test_a_tagger_trained_on_something_else_is_refused(tmp_path):
+  task = {"head": "token_classification", "trained_on": "lines"}
+  (tmp_path / "task.json").write_text(json.dumps(task))
+  with pytest.raises(ValueError, match="'lines'. must be one of text, words"):
+    found_options(tmp_path)
 
 
 def test_a_head_that_is_not_known_is_refused(tmp_path):

@@ -12,7 +12,6 @@ from keras_bert_impl import models
 from keras_bert_impl.checkpoints.formats import tf_format
 from keras_bert_impl.kinds import opening
 from keras_bert_impl.model_folders import model_files
-from keras_bert_impl.serving import servable_options
 from tests.model_folders import runs
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
@@ -31,7 +30,7 @@ def make(folder, head=None, max_seq_length=None, **chosen):
     str(folder),
     head,
     max_seq_length,
-    servable_options.ServableOptions(**chosen),
+    chosen,
   )
   return servable
 

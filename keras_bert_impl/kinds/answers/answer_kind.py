@@ -74,7 +74,7 @@ def _task(run, options):
 
 def _known_answer_head(run):
   """Returns the head and its options of a run's task.json or a checkpoint."""
-  task = run.described_task()
+  task = run.described_task(KIND)
   if task or not run.init_checkpoint:
     return task
   description = reading.open_checkpoint(run.init_checkpoint).description
@@ -103,6 +103,7 @@ KIND = kind.Kind(
     heads.QUESTION_ANSWERING: answer_servable.QuestionAnsweringServable
   },
   options=answer_options.QuestionOptions,
+  described=(question_rows.QuestionPreprocessor,),
   prepare=prepare,
   scored=(heads.QUESTION_ANSWERING,),
 )

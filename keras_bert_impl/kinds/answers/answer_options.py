@@ -4,6 +4,7 @@ import dataclasses
 
 from keras_bert_impl import heads, options
 from keras_bert_impl.metrics import question_answering
+from keras_bert_impl.serving import servable_options
 
 # {name of a head for questions: head}.
 ANSWER_HEADS = {
@@ -60,4 +61,26 @@ class QuestionOptions:
     "Units of a BiLSTM between encoder and head, as in the paper's"
     " left-to-right model; default: no BiLSTM.",
     interval=options.WIDTHS,
+  )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AnswerServing(servable_options.WindowOptions):
+  """Options of the servable of answers."""
+
+  max_query_length: int | None = options.as_trained(
+    QuestionOptions,
+    "max_query_length",
+    "Maximum tokens of a question; default: as trained.",
+  )
+  max_answer_length: int | None = options.as_trained(
+    QuestionOptions,
+    "max_answer_length",
+    "Maximum tokens of an answer; default: as trained.",
+  )
+  null_score_diff_threshold: float | None = options.as_trained(
+    QuestionOptions,
+    "null_score_diff_threshold",
+    "Answer nothing if the score of no answer is above that of the best answer"
+    " by more than this; default: the run's best threshold, if it has one.",
   )

@@ -8,8 +8,14 @@ windows of all of them, R some of them, K most windows of a question, L ids.
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import features, models, options
-from keras_bert_impl.kinds.answers import answer_beams, answers, question_rows
+from keras_bert_impl import features, models
+from keras_bert_impl import options as options_lib
+from keras_bert_impl.kinds.answers import (
+  answer_beams,
+  answer_options,
+  answers,
+  question_rows,
+)
 from keras_bert_impl.serving import row_batches, servables
 from keras_bert_impl.tokenizers.formats import characters
 from keras_bert_impl.tokenizers.graph import steps
@@ -49,13 +55,7 @@ class QuestionAnsweringServable(servables.Servable):
   """
 
   head = "question_answering"
-  options = (
-    "doc_stride",
-    "max_query_length",
-    "max_answer_length",
-    "null_score_diff_threshold",
-    "max_windows",
-  )
+  options = options_lib.names(answer_options.AnswerServing)
   inputs = servables.Servable.inputs | {
     servables.TEXT_PAIR: tf.TensorSpec([None], tf.string, servables.TEXT_PAIR)
   }
@@ -76,8 +76,8 @@ class QuestionAnsweringServable(servables.Servable):
     max_windows=32,
   ):
     super().__init__(model, tokenizer, max_seq_length)
-    options.check_numbers(
-      options.POSITIVE,
+    options_lib.check_numbers(
+      options_lib.POSITIVE,
       doc_stride=doc_stride,
       max_query_length=max_query_length,
       max_answer_length=max_answer_length,

@@ -12,7 +12,7 @@ import dataclasses
 
 from keras import ops
 
-from keras_bert_impl import configs, features, files, heads, models
+from keras_bert_impl import configs, features, files, heads, models, options
 from keras_bert_impl.kinds.answers import answer_scores
 from keras_bert_impl.kinds.answers import question_rows as rows
 from keras_bert_impl.tasks.basics import cross_entropy, fine_tuning
@@ -110,8 +110,8 @@ class AnswerBeamTask(_AnswerTask):
   """
 
   config: configs.EncoderConfig
-  start_n_top: int = 5
-  end_n_top: int = 5
+  start_n_top: int = options.field(5, "Starts.", interval="[1, 10000]")
+  end_n_top: int = options.field(5, "Ends of each.", interval="[1, 10000]")
 
   head = heads.ANSWER_BEAM
   loss_names = (*_AnswerTask.loss_names, "no_answer")

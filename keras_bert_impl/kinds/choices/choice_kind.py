@@ -51,6 +51,7 @@ KIND = kind.Kind(
   "choices",
   tasks={heads.MULTIPLE_CHOICE: multiple_choice.MultipleChoiceTask},
   servables={heads.MULTIPLE_CHOICE: choice_servable.MultipleChoiceServable},
+  described=(multiple_choice.ChoicePreprocessor,),
   prepare=prepare,
   scored=(heads.MULTIPLE_CHOICE,),
 )

@@ -10,7 +10,7 @@ import dataclasses
 
 import numpy as np
 
-from keras_bert_impl import configs, features, heads, models
+from keras_bert_impl import configs, features, heads, models, options
 from keras_bert_impl.kinds.texts import text_rows, text_scores
 from keras_bert_impl.tasks.basics import (
   cross_entropy,
@@ -30,7 +30,7 @@ class ChoicePreprocessor(fine_tuning.Preprocessor):
   """
 
   max_seq_length: int
-  num_choices: int
+  num_choices: int = options.required("Choices.", interval="[1, 10000]")
 
   @property
   def columns(self):

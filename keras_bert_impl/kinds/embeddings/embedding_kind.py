@@ -5,7 +5,6 @@ import keras
 from keras_bert_impl import heads
 from keras_bert_impl.kinds.embeddings import (
   embedding_data,
-  embedding_options,
   embedding_splits,
   sentence_folder,
   vector_options,
@@ -17,6 +16,7 @@ from keras_bert_impl.kinds.embeddings.servables import (
   text_vectors,
 )
 from keras_bert_impl.kinds.embeddings.tasks import (
+  embedding_options,
   embedding_rows,
   embedding_scores,
   embedding_task,
@@ -58,7 +58,7 @@ def make_parts(run, splits, options):
   folder = folders.Folder("")
   if run.init_checkpoint:
     folder = folders.read(run.init_checkpoint)
-  known = run.described_task()
+  known = run.described_task(KIND)
   kind = vector_options.kind(folder, known, options)
   if kind == embedding_options.DENSE:
     vectors = _pooling(run.encoder_config, folder, known, options.pooling)
@@ -193,6 +193,7 @@ KIND = kind.Kind(
     heads.STATIC: static_vectors.StaticServable,
   },
   options=embedding_options.EmbeddingOptions,
+  described=(_ROWS, _LATE_ROWS),
   prepare=prepare,
   scored=(heads.ENCODER,),
 )

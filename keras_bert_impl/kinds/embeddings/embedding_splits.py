@@ -6,7 +6,7 @@ from etils import epy
 
 from keras_bert_impl import options
 from keras_bert_impl.command_line import program
-from keras_bert_impl.kinds.embeddings import embedding_options
+from keras_bert_impl.kinds.embeddings.tasks import embedding_options
 from keras_bert_impl.runs.labelled_data import labelled_splits
 
 with epy.lazy_imports():

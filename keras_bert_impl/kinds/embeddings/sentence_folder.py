@@ -7,6 +7,7 @@ from absl import logging
 
 from keras_bert_impl import files, heads
 from keras_bert_impl.model_folders import trained_models
+from keras_bert_impl.runs.fine_tuning import kind
 from keras_bert_impl.sentences import folder_models, folders
 
 NAMES = {
@@ -30,7 +31,8 @@ def write(run):
     shutil.rmtree(folder)
   model = run.experiment.model
   if run.experiment.config.lora_rank:  # Read again, adapters are merged.
-    model = trained_models.load(run.output_dir, {task.head: type(task)}).model
+    own = kind.Kind("own", {task.head: type(task)}, {})
+    model = trained_models.load(run.output_dir, [own]).model
   try:
     with files.new_folder(folder) as path:
       folder_models.write(

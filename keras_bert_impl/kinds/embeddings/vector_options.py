@@ -3,7 +3,7 @@
 import dataclasses
 
 from keras_bert_impl import heads
-from keras_bert_impl.kinds.embeddings import embedding_options
+from keras_bert_impl.kinds.embeddings.tasks import embedding_options
 from keras_bert_impl.models.heads import multi_vector_embedding_model
 from keras_bert_impl.sentences import modules
 from keras_bert_impl.tokenizers.graph import late_interaction

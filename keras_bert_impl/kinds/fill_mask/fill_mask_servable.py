@@ -6,7 +6,9 @@ candidates per mask.
 
 import tensorflow as tf
 
-from keras_bert_impl import features, models, options
+from keras_bert_impl import features, models
+from keras_bert_impl import options as options_lib
+from keras_bert_impl.kinds.fill_mask import fill_mask_options
 from keras_bert_impl.serving import row_batches, servables, tokens
 
 
@@ -29,12 +31,12 @@ class FillMaskServable(servables.Servable):
   """
 
   head = "fill_mask"
-  options = ("top_k",)
+  options = options_lib.names(fill_mask_options.FillMaskServing)
 
   def __init__(self, model, tokenizer, max_seq_length, top_k=5):
     super().__init__(model, tokenizer, max_seq_length)
     size = tokenizer.vocabulary.size
-    options.check_numbers(f"[1, {size}]", top_k=top_k)
+    options_lib.check_numbers(f"[1, {size}]", top_k=top_k)
     self.top_k = top_k
     mask = tokenizer.vocabulary.mask_token
     self.example = {servables.TEXT: [f"The cat sat on the {mask}."]}

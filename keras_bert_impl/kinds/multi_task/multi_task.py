@@ -146,6 +146,15 @@ def _empty(kind, length):
 
 
 @dataclasses.dataclass(frozen=True)
+class Described:
+  """What task.json says of several tasks."""
+
+  tasks: dict
+  tasks_of_pairs: tuple[str, ...]
+  tasks_of_tags: dict
+
+
+@dataclasses.dataclass(frozen=True)
 class MultiTask(base.Task):
   """Classifies, scores or tags texts, by a head for each task.
 

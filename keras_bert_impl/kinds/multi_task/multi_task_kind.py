@@ -42,7 +42,7 @@ def _read(task, job):
   settings = dataclasses.replace(
     job.settings, do_predict=job.settings.do_predict and can_predict
   )
-  described = job.described_task()
+  described = job.described_task(KIND)
   known = described.get("tasks", {}).get(task.name, {})
   if task.kind == "tags":
     known = known | described.get("tasks_of_tags", {}).get(task.name, {})
@@ -106,5 +106,6 @@ KIND = kind.Kind(
   "multi_task",
   tasks={heads.MULTI_TASK: multi_task.MultiTask},
   servables={heads.MULTI_TASK: multi_task_servable.MultiTaskServable},
+  described=(multi_task.Described,),
   prepare=prepare,
 )

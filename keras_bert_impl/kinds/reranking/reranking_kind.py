@@ -25,7 +25,7 @@ def make_parts(run, splits, options):
     ValueError: they have not, or have one alone; names file and row.
   """
   training = splits.get("train", ())
-  number = run.described_task().get("num_choices", 8)
+  number = run.described_task(KIND).get("num_choices", 8)
   if training:
     number = len(training[0].documents)
   for example in training:
@@ -59,5 +59,6 @@ KIND = kind.Kind(
   tasks={heads.REGRESSION: sequence_regression.SequenceRegressionTask},
   servables={heads.REGRESSION: text_servables.RegressionServable},
   options=reranking_options.RerankingOptions,
+  described=(reranking.RerankingPreprocessor, reranking.RerankingTask),
   prepare=prepare,
 )

@@ -39,7 +39,7 @@ def make_parts(run, splits, options, known=None):
     ValueError: neither data nor a model name the labels.
   """
   labels, tag_scheme = _labels_and_scheme(
-    run, splits, options.tag_scheme, known or run.described_task()
+    run, splits, options.tag_scheme, known or run.described_task(KIND)
   )
   preprocessor = tag_rows.TagPreprocessor(
     run.settings.max_seq_length,
@@ -100,6 +100,7 @@ KIND = kind.Kind(
     heads.TOKEN_CLASSIFICATION: tag_servable.TokenClassificationServable
   },
   options=tag_options.TagOptions,
+  described=(tag_rows.TagPreprocessor,),
   prepare=prepare,
   scored=(heads.TOKEN_CLASSIFICATION,),
 )

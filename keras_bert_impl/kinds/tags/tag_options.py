@@ -4,6 +4,7 @@ import dataclasses
 
 from keras_bert_impl import choices, options
 from keras_bert_impl.metrics import tagging
+from keras_bert_impl.serving import servable_options
 from keras_bert_impl.tokenizers.graph import token_pieces
 
 
@@ -65,3 +66,22 @@ class TagOptions:
       raise ValueError(
         "--features needs --approach=features or fine_tuning_bilstm."
       )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TagServing(servable_options.LabelOptions, servable_options.WindowOptions):
+  """Options of the servable of tags."""
+
+  trained_on: str | None = options.field(
+    None,
+    "What a model that labels tokens (token_classification) was trained on:"
+    " texts as they are, or given words or characters, each tokenized by"
+    " itself, as run_ner.py does. Default: as trained, or text.",
+    tuple(token_pieces.TRAINED_ON),
+  )
+  tag_scheme: str | None = options.as_trained(
+    TagOptions,
+    "tag_scheme",
+    "none if the labels mark no entities (token_classification), such as parts"
+    " of speech: each token is answered by itself; default: as trained.",
+  )

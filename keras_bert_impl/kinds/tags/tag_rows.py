@@ -154,6 +154,10 @@ class TagPreprocessor(fine_tuning.Preprocessor):
     """Returns the options, the stride as a number."""
     return super().describe() | {"doc_stride": self.stride}
 
+  def describe_use(self):
+    """Returns what the tokens are, of which texts are to be made."""
+    return {"trained_on": token_pieces.trained_on(self.token_unit)}
+
   def _label_ids(self, example, counts):
     """Returns label ids, int32 [tokens]; -1, without loss, for unknown tags."""
     if example.tags is None:

@@ -7,6 +7,8 @@ tokens of all of them, E most entities of a text, C labels.
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_impl import options as options_lib
+from keras_bert_impl.kinds.tags import tag_options
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.serving import servables, token_windows
 from keras_bert_impl.tokenizers.graph import steps, token_pieces
@@ -42,7 +44,7 @@ class TokenClassificationServable(servables.Servable):
   """
 
   head = "token_classification"
-  options = ("labels", "trained_on", "doc_stride", "max_windows", "tag_scheme")
+  options = options_lib.names(tag_options.TagServing)
   example = {servables.TEXT: ["Ada Lovelace lived in London."]}
 
   def __init__(

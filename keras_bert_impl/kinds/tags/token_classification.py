@@ -11,11 +11,12 @@ import dataclasses
 import numpy as np
 from keras import ops
 
-from keras_bert_impl import configs, heads, models
+from keras_bert_impl import configs, heads, models, options
 from keras_bert_impl import features as features_lib
 from keras_bert_impl.layers.heads import crf
 from keras_bert_impl.models.heads import feature_models
 from keras_bert_impl.tasks.basics import cross_entropy
+from keras_bert_impl.tokenizers.graph import token_pieces
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +38,7 @@ class TokenClassificationTask(cross_entropy.ClassifyingTask):
   config: configs.EncoderConfig
   labels: tuple[str, ...]
   approach: str = "fine_tuning"
-  features: str = "last"
+  features: str | None = "last"
   lstm_width: int = 768
   use_crf: bool = False
 
@@ -52,6 +53,14 @@ class TokenClassificationTask(cross_entropy.ClassifyingTask):
   def taught_outputs(self):
     """The scores of the tags; those of a CRF mean nothing by themselves."""
     return () if self.use_crf else ("logits",)
+
+  @classmethod
+  def found_options(cls, configuration, scores, described):
+    """Returns what it was trained on; older files have only the unit."""
+    usual = token_pieces.trained_on(described.get("token_unit"))
+    trained_on = described.get("trained_on", usual)
+    options.check_choice("trained_on", trained_on, token_pieces.TRAINED_ON)
+    return {"trained_on": trained_on}
 
   @property
   def has_frozen_encoder(self):

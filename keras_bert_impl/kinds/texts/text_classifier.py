@@ -205,7 +205,8 @@ class TextClassifier(estimator.Estimator):
     labels = self.labels
     if labels == ():
       labels = classification_data.label_set(
-        splits.get("train", ()), run.described_task().get("labels")
+        splits.get("train", ()),
+        run.described_task(text_kind.KIND).get("labels"),
       )
     for examples in splits.values() if labels else ():
       classification_data.check_labels(examples, labels)

@@ -81,7 +81,7 @@ def prepare(job, config):
     ValueError: as `text_splits.data_set` and `text_splits.read`.
   """
   data_set = text_splits.data_set(config)
-  known_labels = job.described_task().get("labels")
+  known_labels = job.described_task(KIND).get("labels")
   texts = text_splits.read(data_set, config, job.settings, known_labels)
   parts = make_parts(
     job,
@@ -109,6 +109,7 @@ KIND = kind.Kind(
     heads.REGRESSION: text_servables.RegressionServable,
   },
   options=text_options.TextOptions,
+  described=(text_rows.TextPreprocessor, text_scores.ClassEvaluator),
   prepare=prepare,
   scored=(heads.CLASSIFICATION, heads.MULTI_LABEL, heads.REGRESSION),
 )

@@ -3,6 +3,7 @@
 import dataclasses
 
 from keras_bert_impl import options
+from keras_bert_impl.serving import servable_options
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -25,4 +26,14 @@ class TextOptions:
     None,
     "Factors of the losses of classes, as negative=1,positive=3; those that are"
     " not named have 1.",
+  )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextServing(servable_options.LabelOptions):
+  """Options of the servables of texts."""
+
+  text_pairs: bool | None = options.field(
+    None,
+    "Whether a classifier takes pairs of texts; default: as trained.",
   )

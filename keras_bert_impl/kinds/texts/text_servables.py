@@ -2,7 +2,8 @@
 
 import tensorflow as tf
 
-from keras_bert_impl.kinds.texts import classification_data
+from keras_bert_impl import options as options_lib
+from keras_bert_impl.kinds.texts import classification_data, text_options
 from keras_bert_impl.serving import servables
 from keras_bert_impl.tasks.basics import example_types
 
@@ -51,7 +52,7 @@ class _LabelServable(_TextServable):
     ValueError: as `Servable`.
   """
 
-  options = ("labels", "text_pairs")
+  options = options_lib.names(text_options.TextServing)
 
   def __init__(
     self,

@@ -281,7 +281,7 @@ def _keep_model_files(run, config):
   length = run.settings.max_seq_length if of_texts else None
   data = run.data
   folder.keep_model_files(config, data.vocabulary, data.options, length)
-  folder.write_json(task_file.NAME, task_file.describe(run.fine_tuning))
+  folder.write_json(task_file.NAME, run.fine_tuning.describe())
   if not task.has_standard_head:
     return
   described = description.Description(config, task.head, task.labels)

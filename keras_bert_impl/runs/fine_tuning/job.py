@@ -150,13 +150,20 @@ class Job:
     with locks.of_folder(output_dir):
       return search.run(run)
 
-  def described_task(self):
-    """Returns task.json of the run to continue or use; {} if there is none."""
+  def described_task(self, kind):
+    """Returns task.json of the run to continue or use; {} if there is none.
+
+    Args:
+      kind: `kind.Kind` of the task.
+
+    Raises:
+      ValueError: it is damaged, or another kind's.
+    """
     folders = [self._training["output_dir"], *self.settings.members]
     if self._training["init_checkpoint"]:
       folders.append(model_files.folder_of(self._training["init_checkpoint"]))
     for folder in folders:
-      task = task_file.read(folder)
+      task = task_file.read(folder, [kind])
       if task:
         return task
     return {}

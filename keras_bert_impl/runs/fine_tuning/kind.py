@@ -33,6 +33,8 @@ class Kind:
   Attributes:
     name: str, that of its package.
     options: dataclass of the options of the task, which are settings of `fit`.
+    described: tuple of further dataclasses whose fields task.json holds, such
+      as that of the rows.
     tasks: {head: class of its `Task`}, to open what was trained.
     servables: {head: class of its `Servable`}.
     prepare: function (`job.Job`, the script's configuration) -> `Prepared`;
@@ -45,5 +47,6 @@ class Kind:
   tasks: Mapping
   servables: Mapping
   options: type = NoOptions
+  described: tuple[type, ...] = ()
   prepare: Callable | None = None
   scored: tuple[str, ...] = ()

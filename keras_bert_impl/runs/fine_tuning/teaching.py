@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from keras_bert_impl import families, heads, progress
 from keras_bert_impl.model_folders import model_files, task_file, trained_models
+from keras_bert_impl.runs.fine_tuning import kind
 from keras_bert_impl.runs.labelled_data import hidden_states, row_outputs
 from keras_bert_impl.tasks.basics import distillation, fine_tuning
 from keras_bert_impl.tokenizers.formats import vocabularies
@@ -212,7 +213,8 @@ def _load(path, task):
   recorded = task_file.read(model_files.folder_of(folder))
   head, is_fit = recorded.get("head", task.head), False
   if head == task.head:
-    trained = trained_models.load(folder, {task.head: type(task)})
+    own = kind.Kind("own", {task.head: type(task)}, {})
+    trained = trained_models.load(folder, [own])
     head, outputs = trained.head, trained.model.output.keys()
     is_crf = "transitions" in outputs  # Its scores mean nothing by themselves.
     is_taught = outputs >= {*task.taught_outputs} and not is_crf

@@ -126,6 +126,10 @@ class Preprocessor(abc.ABC):
     """Returns {option: JSON value} of everything that decides the rows."""
     return _json(dataclasses.asdict(self))
 
+  def describe_use(self):
+    """Returns {option: JSON value} of how the model reads texts elsewhere."""
+    return {}
+
 
 class Evaluator(abc.ABC):
   """Outputs of the model to scores and files. Abstract; as `Preprocessor`.
@@ -242,6 +246,7 @@ class FineTuning:
     """Returns {name: JSON value} for servers and later runs."""
     return {
       "head": self.task.head,
+      **self.preprocessor.describe_use(),
       **self.preprocessor.describe(),
       **self.evaluator.describe(),
       **_json(self.task.describe()),

@@ -20,7 +20,7 @@ def make(name, task_json=None, members=(), **options):
   path = str(PARITY / name)
   job = types.SimpleNamespace(
     encoder_config=reading.open_checkpoint(path).description.config,
-    described_task=lambda: task_json or {},
+    described_task=lambda kind: task_json or {},
     init_checkpoint=path,
     settings=types.SimpleNamespace(members=members, max_seq_length=384),
   )

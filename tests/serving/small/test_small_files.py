@@ -22,7 +22,6 @@ from keras_bert_impl.kinds import file_servables, opening
 from keras_bert_impl.kinds.texts import text_servables
 from keras_bert_impl.model_folders import model_files
 from keras_bert_impl.serving import export as saving
-from keras_bert_impl.serving import servable_options
 from keras_bert_impl.serving.local import loading, versions
 from keras_bert_impl.serving.small import export, graphs, runtimes
 from tests import browser, slow
@@ -523,7 +522,7 @@ def test_the_client_makes_the_vectors_of_the_servable(
 
 @pytest.mark.integration
 def test_vectors_of_a_file_are_compressed_once(tmp_path):
-  chosen = servable_options.ServableOptions(precision="int8", truncate_dim=3)
+  chosen = {"precision": "int8", "truncate_dim": 3}
   servable, _ = opening.make_servable(
     model_files.ModelFilesConfig(),
     str(ROOT / "tests/data/sentences"),

@@ -5,7 +5,9 @@ Axes, besides those of `servables`: K tokens that are returned.
 
 import tensorflow as tf
 
-from keras_bert_impl import models, options
+from keras_bert_impl import models
+from keras_bert_impl import options as options_lib
+from keras_bert_impl.kinds.embeddings.tasks import embedding_options
 from keras_bert_impl.serving import row_batches, servables
 from keras_bert_impl.tokenizers.graph import prompts
 
@@ -29,7 +31,7 @@ class SparseServable(servables.Servable):
   """
 
   head = "sparse"
-  options = ("top_k", "prompt")
+  options = options_lib.names(embedding_options.SparseServing)
 
   def __init__(
     self,
@@ -43,7 +45,7 @@ class SparseServable(servables.Servable):
     super().__init__(model, tokenizer, max_seq_length)
     size = tokenizer.vocabulary.size
     self.top_k = min(_TOP_K, size) if top_k is None else top_k
-    options.check_numbers(f"[1, {size}]", top_k=self.top_k)
+    options_lib.check_numbers(f"[1, {size}]", top_k=self.top_k)
     self.prompt = prompt
     self.do_lower_case = do_lower_case
 

@@ -1,7 +1,9 @@
 """Servable of the encoder: vectors of texts and of their tokens."""
 
 from keras_bert_impl import features
+from keras_bert_impl import options as options_lib
 from keras_bert_impl.kinds.embeddings.servables import vector_servable
+from keras_bert_impl.kinds.embeddings.tasks import embedding_options
 from keras_bert_impl.models.heads import embedding_model
 from keras_bert_impl.serving import servables, tokens
 from keras_bert_impl.tokenizers.graph import prompts
@@ -30,7 +32,7 @@ class EncoderServable(vector_servable.VectorServable):
       one.
   """
 
-  options = ("pooling", *vector_servable.VectorServable.options)
+  options = options_lib.names(embedding_options.EncoderServing)
 
   def __init__(
     self,

@@ -2,7 +2,9 @@
 
 import tensorflow as tf
 
-from keras_bert_impl import choices, heads, options
+from keras_bert_impl import choices, heads
+from keras_bert_impl import options as options_lib
+from keras_bert_impl.kinds.embeddings.tasks import embedding_options
 from keras_bert_impl.serving import servables
 
 _MOST = 127  # of int8; -128 stays unused, so that both signs are alike
@@ -28,7 +30,7 @@ class VectorServable(servables.Servable):
   """
 
   head = heads.ENCODER
-  options = ("normalize", "prompt", "truncate_dim", "precision")
+  options = options_lib.names(embedding_options.VectorServing)
 
   def __init__(
     self,
@@ -41,10 +43,10 @@ class VectorServable(servables.Servable):
     precision=choices.FLOAT32,
   ):
     super().__init__(model, tokenizer, max_seq_length)
-    options.check_choice("precision", precision, choices.PRECISIONS)
+    options_lib.check_choice("precision", precision, choices.PRECISIONS)
     size = model.output["embeddings"].shape[-1]
     if truncate_dim is not None:
-      options.check_integers(f"[1, {size}]", truncate_dim=truncate_dim)
+      options_lib.check_integers(f"[1, {size}]", truncate_dim=truncate_dim)
     self.normalize = normalize
     self.prompt = prompt
     self.truncate_dim = truncate_dim

@@ -118,3 +118,61 @@ class EmbeddingOptions(LateOptions):
 
   def __post_init__(self):
     options.check_fields(self)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PromptServing:
+  """Options of the servables that put a prompt before texts."""
+
+  prompt: str | None = options.field(
+    None,
+    "Text to put before each text (encoder, sparse), such as 'query: ';"
+    " default: the model's default prompt, or none.",
+  )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SparseServing(PromptServing):
+  """Options of the servable of sparse vectors."""
+
+  top_k: int | None = options.field(
+    None,
+    "Number of tokens to return per text (sparse; default: 256).",
+    interval="[1, 10000000]",
+  )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VectorServing(PromptServing):
+  """Options of the servables of one vector for each text."""
+
+  normalize: bool | None = options.field(
+    None,
+    "Whether to scale vectors (encoder) to length 1; default: the model's own,"
+    " or false.",
+  )
+  truncate_dim: int | None = options.field(
+    None,
+    "First numbers of a vector (encoder) to keep, of a model trained with"
+    " --matryoshka_widths; default: all.",
+    interval="[1, 1000000]",
+  )
+  precision: str | None = options.common(
+    None,
+    "What vectors (encoder) consist of: float32 numbers; int8 numbers and a"
+    " scale for each vector; or bits, eight in a byte. Default: float32.",
+    choices.PRECISIONS,
+  )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EncoderServing(VectorServing):
+  """Options of the servable of an encoder of texts."""
+
+  pooling: str | None = options.common(
+    None,
+    "Vector of a text (encoder): the hidden state of [CLS] or of the last"
+    " token, a mean or the maximum of those of all tokens, or the pooler's"
+    " output; default: the model's own, or mean.",
+    choices.POOLINGS,
+  )
