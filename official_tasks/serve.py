@@ -27,7 +27,7 @@ from keras_bert_impl.command_line import program
 from keras_bert_impl.model_folders import model_files
 
 with epy.lazy_imports():
-  from keras_bert_impl.kinds import file_servables, viewing
+  from keras_bert_impl.kinds import file_servables
   from keras_bert_impl.serving.local import (
     app,
     batching,
@@ -35,6 +35,7 @@ with epy.lazy_imports():
     server,
     versions,
   )
+  from keras_bert_impl.visualization import viewing
 
 _DEFAULT_MODEL_NAME = "model"  # as the Docker image of TensorFlow Serving
 _SIZES = "[1, 2147483647]"

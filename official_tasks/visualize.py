@@ -23,7 +23,7 @@ from keras_bert_impl.command_line import program
 from keras_bert_impl.model_folders import model_files
 
 with epy.lazy_imports():
-  from keras_bert_impl.kinds import viewing
+  from keras_bert_impl.visualization import viewing
 
 
 @dataclasses.dataclass(frozen=True)

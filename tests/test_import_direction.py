@@ -49,7 +49,7 @@ ORDER = (
   ("keras_bert_impl.optimizers",),
   ("keras_bert_impl.training",),
   ("keras_bert_impl.serving",),
-  ("keras_bert_impl.sentences", "keras_bert_impl.visualization"),
+  ("keras_bert_impl.sentences",),
   (
     "tfrecords.examples",
     "tfrecords.manifest",
@@ -77,7 +77,11 @@ ORDER = (
   ("keras_bert_impl.kinds.choices", "keras_bert_impl.kinds.embeddings"),
   ("keras_bert_impl.kinds.multi_task", "keras_bert_impl.kinds.reranking"),
   ("keras_bert_impl.kinds",),
-  ("keras_bert_impl.runs.ablation", "keras_bert_impl.runs.pretraining"),
+  (
+    "keras_bert_impl.runs.ablation",
+    "keras_bert_impl.runs.pretraining",
+    "keras_bert_impl.visualization",
+  ),
   ("keras_bert_impl.runs",),
   ("official_tasks",),
   ("keras_bert_impl.__main__",),

@@ -370,7 +370,7 @@ class Estimator(Answering):
     task = self._task | ({"labels": [*labels]} if labels else {})
     if task:
       task_file.write(path, task)
-    model_card.write(path, type(self).__name__, task, self.results)
+    model_card.write(path, type(self), task, self.results)
 
   def _after_fit(self):
     """Takes over what the training has found out."""

@@ -4,19 +4,11 @@ import os
 import pathlib
 import tempfile
 
-from keras_bert_impl import files, heads
+from keras_bert_impl import files
 from keras_bert_impl.training import run_results
 
 NAME = "README.md"
-_PIPELINES = {
-  heads.CLASSIFICATION: "text-classification",
-  heads.MULTI_LABEL: "text-classification",
-  heads.REGRESSION: "text-classification",
-  heads.MULTIPLE_CHOICE: "multiple-choice",
-  heads.TOKEN_CLASSIFICATION: "token-classification",
-  heads.QUESTION_ANSWERING: "question-answering",
-  heads.ANSWER_BEAM: "question-answering",
-}
+_UNTRAINED = "feature-extraction"
 # Settings that a reader asks for first; others are in results.json.
 _SETTINGS = (
   "init_checkpoint",
@@ -28,20 +20,21 @@ _SETTINGS = (
 )
 
 
-def write(folder, class_name, task, results):
+def write(folder, estimator, task, results):
   """Writes the card of a model.
 
   Args:
     folder: str.
-    class_name: str, class of `kb` that opens the folder.
+    estimator: class of `kb` that opens the folder.
     task: {name: value}, as of `task_file.read`.
     results: results.json of its training; {} if it was not trained here.
   """
   name = os.path.basename(os.path.abspath(folder))
+  is_trained = task.get("head") in estimator.kind.tasks
   lines = [
     "---",
     "library_name: keras_bert_impl",
-    f"pipeline_tag: {_PIPELINES.get(task.get('head'), 'feature-extraction')}",
+    f"pipeline_tag: {estimator.kind.pipeline if is_trained else _UNTRAINED}",
     "license: unknown  # Yours to say: data and first model have theirs.",
     "---",
     "",
@@ -50,7 +43,7 @@ def write(folder, class_name, task, results):
     "```python",
     "import keras_bert_impl as kb",
     "",
-    f'model = kb.{class_name}.from_checkpoint("{name}")',
+    f'model = kb.{estimator.__name__}.from_checkpoint("{name}")',
     "```",
   ]
   if task.get("labels"):

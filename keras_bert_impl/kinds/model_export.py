@@ -6,19 +6,10 @@ from keras_bert_impl import calls, choices, heads, kinds
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.models.encoders import encoder_model
-from keras_bert_impl.models.heads import (
-  embedding_model,
-  static_embedding_model,
-)
 from keras_bert_impl.serving import export as export_lib
 from keras_bert_impl.serving import model_outputs, servables
 from keras_bert_impl.serving.small import export as small
 from keras_bert_impl.tokenizers.graph import tokenizer as tokenizer_lib
-
-_OF_VECTORS = (
-  embedding_model.EmbeddingModel,
-  static_embedding_model.StaticEmbeddingModel,
-)
 
 
 @calls.checked
@@ -111,7 +102,7 @@ def make_servable(model, tokenizer, max_seq_length=None, **options):
   if head is None:
     make = model_outputs.ModelServable
   else:
-    make = kinds.servables()[model.served_head or head]
+    make = kinds.servables()[head]
     max_seq_length = max_seq_length or model.config.max_sequence_length
   known = make.options
   for name, value in options.items():
@@ -131,8 +122,9 @@ def make_servable(model, tokenizer, max_seq_length=None, **options):
 
 def _head(model):
   """Returns the head that a model of ours is served as; None for others."""
-  if isinstance(model, _OF_VECTORS):
-    return heads.ENCODER
+  served_head = getattr(model, "served_head", None)
+  if served_head:
+    return served_head
   if not isinstance(model, encoder_model.EncoderModel) or not model.heads:
     return None
   head = model.heads[0]

@@ -26,6 +26,7 @@ from keras_bert_impl.serving import (
   input_checks,
   row_batches,
   stored_weights,
+  text_row,
   tf_examples,
 )
 from keras_bert_impl.tokenizers.graph import assembly
@@ -166,6 +167,8 @@ class Servable(_OnIds):
     example: {name: list of str}, inputs of a batch of one.
     options: tuple of str, names of its options.
     takes_ids: bool, whether there is a signature of ids; of the class.
+    has_two_texts: bool, whether a row always has; of the class.
+    finds_special_tokens: bool, whether those in a text are such; of the class.
     has_pooler: bool, whether it answers with what the encoder's pooler reads;
       where that is the last place of a row, rows get their padding first.
     config: that of the model.
@@ -184,6 +187,8 @@ class Servable(_OnIds):
   options = ()
   recorded = ()
   takes_ids = True
+  has_two_texts = False
+  finds_special_tokens = False
 
   def __init__(self, model, tokenizer, max_seq_length, labels=None):
     super().__init__(name="servable")
@@ -205,6 +210,21 @@ class Servable(_OnIds):
       recorded: {name: value}, as of `trained_models.TrainedModel`.
     """
     return {}
+
+  @classmethod
+  def reader(cls, recorded):
+    """Returns how its model reads a text, as of `text_row.make`.
+
+    Args:
+      recorded: as of `of_training`.
+    """
+    return text_row.read
+
+  # Function of ({output: array of a row}, `text_row.TextRow`, list of the C
+  # labels or None) to a list of `text_row.Prediction`: what the model says of
+  # the row; None where it predicts nothing, for the reason in `unpredicted`.
+  predictions = None
+  unpredicted = "what this head predicts is not known"
 
   @abc.abstractmethod
   def answer(self, text):

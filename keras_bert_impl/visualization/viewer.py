@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_bert_impl import features, heads
-from keras_bert_impl.visualization import page, saliency, states, text_row
+from keras_bert_impl import features, heads, kinds
+from keras_bert_impl.serving import text_row
+from keras_bert_impl.visualization import page, saliency, states
 
 
 class View(NamedTuple):
@@ -34,7 +35,7 @@ class Viewer:
     layers: list of int, those to show, as of `states.StateReader`; None for
       all.
     name: str, what the page calls the model.
-    read: function, as of `text_row.reader`; None for that of the head.
+    read: function, as of `text_row.make`; None for that of the head.
 
   Raises:
     ValueError: as `states.StateReader`.
@@ -54,12 +55,13 @@ class Viewer:
     self._model = model
     self._encoder = getattr(model, "encoder", model)
     self._head = head
+    self._servable_class = kinds.servables()[head]
     self._tokenizer = tokenizer
     self._max_seq_length = max_seq_length
     self._tokens = [x.decode("utf-8", "replace") for x in tokenizer.token_texts]
     self._labels = self._tokens if head == heads.FILL_MASK else labels
     self._name = name
-    self._read = read or text_row.reader(head)
+    self._read = read or self._servable_class.reader({})
     self._reader = states.StateReader(self._encoder, layers)
 
   def view(self, text, text_pair=None, above=""):
@@ -129,7 +131,7 @@ class Viewer:
   def _predictions(self, row):
     """Returns the predictions and what they rest on, or why there is none."""
     found, reason = saliency.predictions(
-      self._model, self._head, row, self._labels
+      self._model, self._servable_class, row, self._labels
     )
     values = saliency.saliency(self._model, row, found) if found else []
     return {

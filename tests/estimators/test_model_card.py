@@ -2,6 +2,7 @@
 
 import tempfile
 
+import keras_bert_impl as kb
 from keras_bert_impl.estimators import model_card
 
 
@@ -14,7 +15,7 @@ def test_a_card_names_no_folder_of_this_machine(tmp_path):
     configuration = {"init_checkpoint": start, "random_seed": 0}
     results = {"configuration": configuration}
     task = {"head": "classification", "labels": ["no", "yes"]}
-    model_card.write(str(tmp_path), "TextClassifier", task, results)
+    model_card.write(str(tmp_path), kb.TextClassifier, task, results)
     card = (tmp_path / "README.md").read_text()
     assert "| random_seed | 0 |" in card
     assert f'from_checkpoint("{tmp_path.name}")' in card

@@ -5,8 +5,8 @@ import pathlib
 
 import pytest
 
-from keras_bert_impl.kinds import viewing
 from keras_bert_impl.model_folders import model_files
+from keras_bert_impl.visualization import viewing
 from tests.model_folders import runs
 from tests.visualization import test_page
 

@@ -6,17 +6,22 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert_impl import heads, models
-from keras_bert_impl.visualization import saliency, text_row
+from keras_bert_impl import heads, kinds, models
+from keras_bert_impl.serving import text_row
+from keras_bert_impl.visualization import saliency
 from tests import architectures
 from tests.visualization import toy
 
 _STEP = 1e-2
 
 
-def make_row(*texts, head=None):
+def of(head):
+  return kinds.servables()[head]
+
+
+def make_row(*texts, head=heads.CLASSIFICATION):
   return text_row.make(
-    toy.tokenizer(), list(texts), toy.LENGTH, text_row.reader(head)
+    toy.tokenizer(), list(texts), toy.LENGTH, of(head).reader({})
   )
 
 
@@ -77,7 +82,7 @@ def test_it_is_what_a_logit_gains_if_an_embedding_grows(
   labels = (
     toy.tokenizer().vocabulary.tokens if head == heads.FILL_MASK else None
   )
-  found, reason = saliency.predictions(model, head, row, labels)
+  found, reason = saliency.predictions(model, of(head), row, labels)
   assert reason == ""
   values = saliency.saliency(model, row, found)
   assert values.shape == (len(found), len(row.tokens))
@@ -98,7 +103,7 @@ def predictions(head, outputs, row, labels=None):
     def call(self, inputs):
       return {name: np.array([x], np.float32) for name, x in outputs.items()}
 
-  return saliency.predictions(Model(), head, row, labels)[0]
+  return saliency.predictions(Model(), of(head), row, labels)[0]
 
 
 def test_the_likeliest_class_is_named_with_its_probability():
@@ -152,8 +157,8 @@ def test_one_line_says_why_there_is_none():
     (heads.MULTIPLE_CHOICE, "several texts"),
     (heads.FILL_MASK, "no mask"),
   ):
-    found, told = saliency.predictions(model, head, row, tokens)
+    found, told = saliency.predictions(model, of(head), row, tokens)
     assert found == [] and reason in told
   pair = models.BidirectionalLanguageModel(toy.config(**architectures.PAIR))
-  found, told = saliency.predictions(pair, heads.FILL_MASK, row, tokens)
+  found, told = saliency.predictions(pair, of(heads.FILL_MASK), row, tokens)
   assert found == [] and "pair of encoders" in told

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import models
-from keras_bert_impl.visualization import states, text_row
+from keras_bert_impl.serving import text_row
+from keras_bert_impl.visualization import states
 from tests import architectures
 from tests.visualization import toy
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import heads, tokenizers
+from keras_bert_impl import heads, kinds, tokenizers
+from keras_bert_impl.serving import text_row
 from keras_bert_impl.tokenizers.formats import tokenizer_options
 from keras_bert_impl.tokenizers.formats import vocabularies as vocabulary
 from keras_bert_impl.tokenizers.graph import prompts, token_pieces
-from keras_bert_impl.visualization import text_row
 from tests.tokenizers import vocabularies
 from tests.visualization import toy
 
@@ -72,7 +72,7 @@ def test_a_long_text_is_cut_as_the_tokenizer_cuts_it():
 
 def test_masks_are_read_only_if_they_are_to_be():
   texts = ["the  [MASK] sees[MASK]."]
-  row = make(*texts, read=text_row.reader(heads.FILL_MASK))
+  row = make(*texts, reader=text_row.read_around_masks)
   assert texts_of(row)[1:-1] == ["the", "[MASK]", "sees", "[MASK]", "."]
   assert [token.is_mask for token in row.tokens].count(True) == 2
   ids = toy.tokenizer().tokenize_around_masks(texts).to_list()[0]
@@ -97,7 +97,9 @@ def test_a_tagger_reads_each_token_by_itself(tmp_path, write, unit):
   tokens = (
     ["hello", ",", "unwanted", "가나", "world"] if is_word else list(text)
   )
-  read = text_row.reader(heads.TOKEN_CLASSIFICATION, f"{unit}s")
+  read = kinds.servables()[heads.TOKEN_CLASSIFICATION].reader(
+    {"trained_on": f"{unit}s"}
+  )
   row = text_row.make(tokenizer, [text], 100, read)
   pieces = tokenizer.tokenize_tokens(tf.ragged.constant([tokens]), unit)
   expected = pieces.merge_dims(1, 2).to_list()[0]
@@ -110,14 +112,14 @@ def test_a_tagger_reads_each_token_by_itself(tmp_path, write, unit):
 
 def test_a_tagger_trained_on_raw_text_reads_it_as_it_is(tmp_path):
   tokenizer = tokenizers.load(vocabularies.write_byte_bpe(tmp_path))
-  read = text_row.reader(heads.TOKEN_CLASSIFICATION)
+  read = kinds.servables()[heads.TOKEN_CLASSIFICATION].reader({})
   row = text_row.make(tokenizer, ["the cat's"], 100, read)
   texts = [row.tokens[place].text for place in row.places(1)]
   assert texts == ["t", "he", "cat", "'s"]
 
 
 def test_an_encoder_reads_its_prompt_and_lower_case():
-  read = text_row.reader(heads.ENCODER, prompt="A ", do_lower_case=True)
+  read = text_row.prompt_reader({"prompt": "A ", "do_lower_case": True})
   tokenizer = toy.tokenizer()
   row = text_row.make(tokenizer, ["CAT 고양이"], toy.LENGTH, read)
   assert texts_of(row)[1:-1] == ["a", "cat", "고양이"]

@@ -104,6 +104,7 @@ KIND = kind.Kind(
   },
   options=answer_options.QuestionOptions,
   described=(question_rows.QuestionPreprocessor,),
+  pipeline="question-answering",
   prepare=prepare,
   scored=(heads.QUESTION_ANSWERING,),
 )

@@ -16,7 +16,7 @@ from keras_bert_impl.kinds.answers import (
   answers,
   question_rows,
 )
-from keras_bert_impl.serving import row_batches, servables
+from keras_bert_impl.serving import row_batches, servables, text_row
 from keras_bert_impl.tokenizers.formats import characters
 from keras_bert_impl.tokenizers.graph import steps
 
@@ -63,6 +63,28 @@ class QuestionAnsweringServable(servables.Servable):
     servables.TEXT: ["Where did the cat sit?"],
     servables.TEXT_PAIR: ["The cat sat on the mat."],
   }
+
+  has_two_texts = True
+  unpredicted = "a question needs a context, the second text"
+
+  @staticmethod
+  def predictions(outputs, row, labels):
+    """Returns the first and the last token of the answer; see `Servable`."""
+    context = row.places(2)
+    if not context:
+      return []
+    start = max(context, key=lambda place: outputs["start_logits"][place])
+    rest = [place for place in context if place >= start]
+    end = max(rest, key=lambda place: outputs["end_logits"][place])
+    return [
+      text_row.Prediction(
+        f"{side} of the answer: {row.tokens[place].text}",
+        f"{side}_logits",
+        (place,),
+        place,
+      )
+      for side, place in (("start", start), ("end", end))
+    ]
 
   def __init__(
     self,

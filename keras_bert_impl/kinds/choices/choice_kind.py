@@ -52,6 +52,7 @@ KIND = kind.Kind(
   tasks={heads.MULTIPLE_CHOICE: multiple_choice.MultipleChoiceTask},
   servables={heads.MULTIPLE_CHOICE: choice_servable.MultipleChoiceServable},
   described=(multiple_choice.ChoicePreprocessor,),
+  pipeline="multiple-choice",
   prepare=prepare,
   scored=(heads.MULTIPLE_CHOICE,),
 )

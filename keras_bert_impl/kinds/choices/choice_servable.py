@@ -30,6 +30,9 @@ class MultipleChoiceServable(servables.Servable):
   ids_rank = 3
   has_pooler = True
 
+  has_two_texts = True
+  unpredicted = "this model compares several texts"
+
   def answer(self, text, choices):
     """Answers texts with choices.
 

@@ -86,6 +86,7 @@ class MultipleChoiceTask(cross_entropy.RowClassifyingTask):
   num_choices: int
 
   head = heads.MULTIPLE_CHOICE
+  has_named_labels = False
   has_pooler = True
 
   @property

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_bert_impl import features, models
 from keras_bert_impl import options as options_lib
 from keras_bert_impl.kinds.fill_mask import fill_mask_options
-from keras_bert_impl.serving import row_batches, servables, tokens
+from keras_bert_impl.serving import row_batches, servables, text_row, tokens
 
 
 class FillMaskServable(servables.Servable):
@@ -32,6 +32,28 @@ class FillMaskServable(servables.Servable):
 
   head = "fill_mask"
   options = options_lib.names(fill_mask_options.FillMaskServing)
+
+  finds_special_tokens = True
+  unpredicted = "the text has no mask to fill"
+
+  @classmethod
+  def reader(cls, recorded):
+    """Returns how texts are read: masks in them are the mask token."""
+    return text_row.read_around_masks
+
+  @staticmethod
+  def predictions(outputs, row, labels):
+    """Returns the likeliest token of each mask; see `Servable`."""
+    found = []
+    for place, token in enumerate(row.tokens):
+      if token.is_mask:
+        # A table may have more rows than there are tokens.
+        logits = outputs["token_logits"][place, : len(labels)]
+        shown = [label.strip() for label in labels]
+        best, label = text_row.likeliest(logits, shown)
+        index = (place, best)
+        found.append(text_row.Prediction(label, "token_logits", index, place))
+    return found
 
   def __init__(self, model, tokenizer, max_seq_length, top_k=5):
     super().__init__(model, tokenizer, max_seq_length)

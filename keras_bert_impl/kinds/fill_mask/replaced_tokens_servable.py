@@ -1,9 +1,10 @@
 """Servable of ELECTRA's discriminator: finds replaced tokens."""
 
+import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import models
-from keras_bert_impl.serving import servables, tokens
+from keras_bert_impl.serving import servables, text_row, tokens
 
 
 class ReplacedTokensServable(servables.Servable):
@@ -17,6 +18,22 @@ class ReplacedTokensServable(servables.Servable):
   """
 
   head = "replaced_tokens"
+
+  unpredicted = "the text has no tokens"
+
+  @staticmethod
+  def predictions(outputs, row, labels):
+    """Returns how probably each token was replaced; see `Servable`."""
+    shares = 1 / (1 + np.exp(-outputs["logits"]))
+    return [
+      text_row.Prediction(
+        f"{row.tokens[place].text}: replaced ({shares[place]:.1%})",
+        "logits",
+        (place,),
+        place,
+      )
+      for place in row.places(1, 2)
+    ]
 
   def answer(self, text):
     """Returns the probabilities of the tokens of texts [B].

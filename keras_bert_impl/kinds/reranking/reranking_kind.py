@@ -60,5 +60,6 @@ KIND = kind.Kind(
   servables={heads.REGRESSION: text_servables.RegressionServable},
   options=reranking_options.RerankingOptions,
   described=(reranking.RerankingPreprocessor, reranking.RerankingTask),
+  pipeline="text-classification",
   prepare=prepare,
 )

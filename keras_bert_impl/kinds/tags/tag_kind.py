@@ -101,6 +101,7 @@ KIND = kind.Kind(
   },
   options=tag_options.TagOptions,
   described=(tag_rows.TagPreprocessor,),
+  pipeline="token-classification",
   prepare=prepare,
   scored=(heads.TOKEN_CLASSIFICATION,),
 )

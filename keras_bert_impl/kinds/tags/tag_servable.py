@@ -4,13 +4,16 @@ Which labels make an entity is read off `metrics.tagging`. Axes: B texts, T
 tokens of all of them, E most entities of a text, C labels.
 """
 
+import functools
+
 import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import options as options_lib
+from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.kinds.tags import tag_options
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.serving import servables, token_windows
+from keras_bert_impl.serving import servables, text_row, token_windows
 from keras_bert_impl.tokenizers.graph import steps, token_pieces
 
 
@@ -46,6 +49,29 @@ class TokenClassificationServable(servables.Servable):
   head = "token_classification"
   options = options_lib.names(tag_options.TagServing)
   example = {servables.TEXT: ["Ada Lovelace lived in London."]}
+
+  unpredicted = "the text has no tokens"
+
+  @classmethod
+  def reader(cls, recorded):
+    """Returns how texts are read: by tokens, where it was trained on these."""
+    trained_on = recorded.get("trained_on", token_pieces.TEXT)
+    if trained_on == token_pieces.TEXT:
+      return super().reader(recorded)
+    unit = token_pieces.TRAINED_ON[trained_on]
+    return functools.partial(text_row.read_tokens, unit=unit)
+
+  @staticmethod
+  def predictions(outputs, row, labels):
+    """Returns the likeliest label of each token; see `Servable`."""
+    logits, found = outputs["logits"], []
+    labels = labels or description.default_labels(logits.shape[-1])
+    for place in row.places(1, 2):
+      best, label = text_row.likeliest(logits[place], labels)
+      label = f"{row.tokens[place].text}: {label}"
+      index = (place, best)
+      found.append(text_row.Prediction(label, "logits", index, place))
+    return found
 
   def __init__(
     self,

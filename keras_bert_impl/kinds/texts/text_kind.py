@@ -110,6 +110,7 @@ KIND = kind.Kind(
   },
   options=text_options.TextOptions,
   described=(text_rows.TextPreprocessor, text_scores.ClassEvaluator),
+  pipeline="text-classification",
   prepare=prepare,
   scored=(heads.CLASSIFICATION, heads.MULTI_LABEL, heads.REGRESSION),
 )

@@ -1,10 +1,12 @@
 """Servables of classification and regression: texts to labels or scores."""
 
+import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import options as options_lib
+from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.kinds.texts import classification_data, text_options
-from keras_bert_impl.serving import servables
+from keras_bert_impl.serving import servables, text_row
 from keras_bert_impl.tasks.basics import example_types
 
 
@@ -106,6 +108,14 @@ class ClassificationServable(_LabelServable):
 
   head = "classification"
 
+  @staticmethod
+  def predictions(outputs, row, labels):
+    """Returns the likeliest class; see `Servable`."""
+    logits = outputs["logits"]
+    labels = labels or description.default_labels(len(logits))
+    best, label = text_row.likeliest(logits, labels)
+    return [text_row.Prediction(label, "logits", (best,))]
+
   def answer(self, text, text_pair=None):
     """Answers texts [B] or pairs of texts [B] and [B].
 
@@ -126,6 +136,18 @@ class MultiLabelServable(_LabelServable):
   """
 
   head = "multi_label"
+
+  @staticmethod
+  def predictions(outputs, row, labels):
+    """Returns the labels that apply, or the likeliest; see `Servable`."""
+    logits = outputs["logits"]
+    labels = labels or description.default_labels(len(logits))
+    shares = 1 / (1 + np.exp(-logits))
+    places = np.flatnonzero(logits > 0)
+    return [
+      text_row.Prediction(f"{labels[k]} ({shares[k]:.1%})", "logits", (int(k),))
+      for k in (places if len(places) else [np.argmax(logits)])
+    ]
 
   def answer(self, text, text_pair=None):
     """Answers texts [B] or pairs of texts [B] and [B].
@@ -153,6 +175,12 @@ class RegressionServable(_TextServable):
   """
 
   head = "regression"
+
+  @staticmethod
+  def predictions(outputs, row, labels):
+    """Returns the score; see `Servable`."""
+    [score] = outputs["logits"]
+    return [text_row.Prediction(f"{score:.3f}", "logits", (0,))]
 
   def __init__(self, model, tokenizer, max_seq_length, text_pairs=False):
     num_classes = model.output["logits"].shape[-1]

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bert_impl import features, layers
+from keras_bert_impl import features, heads, layers
 from keras_bert_impl.layers.heads import pooling as pooling_lib
 from keras_bert_impl.models.encoders import encoder_choice, encoder_model
 
@@ -37,6 +37,8 @@ class EmbeddingModel(encoder_model.EncoderModel):
   Raises:
     ValueError: an unknown mode, or "pooler" and the encoder has none.
   """
+
+  served_head = heads.ENCODER
 
   def __init__(
     self,

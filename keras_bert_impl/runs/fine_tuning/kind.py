@@ -37,6 +37,7 @@ class Kind:
       as that of the rows.
     tasks: {head: class of its `Task`}, to open what was trained.
     servables: {head: class of its `Servable`}.
+    pipeline: str, what hubs call it.
     prepare: function (`job.Job`, the script's configuration) -> `Prepared`;
       None without a script.
     scored: tuple of str, the heads whose outputs of rows alone are scored on
@@ -48,5 +49,6 @@ class Kind:
   servables: Mapping
   options: type = NoOptions
   described: tuple[type, ...] = ()
+  pipeline: str = "feature-extraction"
   prepare: Callable | None = None
   scored: tuple[str, ...] = ()

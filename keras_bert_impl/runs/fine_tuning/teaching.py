@@ -11,7 +11,7 @@ import os
 import keras
 import tensorflow as tf
 
-from keras_bert_impl import families, heads, progress
+from keras_bert_impl import families, progress
 from keras_bert_impl.model_folders import model_files, task_file, trained_models
 from keras_bert_impl.runs.fine_tuning import kind
 from keras_bert_impl.runs.labelled_data import hidden_states, row_outputs
@@ -235,7 +235,7 @@ def _order_of_labels(path, recorded, task):
     ValueError: the teacher has other labels.
   """
   ours, theirs = task.labels, recorded.get("labels")
-  if ours is None or task.head == heads.MULTIPLE_CHOICE:
+  if ours is None or not task.has_named_labels:
     return None
   if set(ours) != set(theirs or ()):
     raise ValueError(

@@ -11,7 +11,7 @@ import os
 
 import tensorflow as tf
 
-from keras_bert_impl import choices, files, heads, options
+from keras_bert_impl import choices, files, options
 from keras_bert_impl.serving import export as export_lib
 from keras_bert_impl.serving.small import graphs
 
@@ -236,7 +236,7 @@ def _texts(servable):
     "odd_token": vocabulary.odd_token,
     "padding": "left" if framing.cls_at_end else "right",
     # Whether [SEP] and the like are found where they stand in a text.
-    "finds_special_tokens": servable.head == heads.FILL_MASK
+    "finds_special_tokens": servable.finds_special_tokens
     or bool(vocabulary.rules),
     "do_lower_case": getattr(servable, "do_lower_case", False),
     "num_texts": _num_texts(servable),
@@ -245,7 +245,7 @@ def _texts(servable):
 
 def _num_texts(servable):
   """Returns how many texts a row may have, list of int."""
-  if servable.head in (heads.QUESTION_ANSWERING, heads.MULTIPLE_CHOICE):
+  if servable.has_two_texts:
     return [2]
   has_pairs = getattr(servable, "text_pairs", None)
   return [1, 2] if has_pairs is None else [1 + has_pairs]

@@ -15,6 +15,8 @@ class Task(abc.ABC):
   Attributes:
     head: str, the name of the head that a fine-tuning task trains.
     labels: tuple of str, the classes in the order of the logits; None without.
+    has_named_labels: bool, whether these are names, which teachers may have in
+      another order, and not numbers.
     has_pooler: bool, whether the head reads the encoder's pooler.
     has_frozen_encoder: bool, whether the encoder makes the same of a row at
       each step, untrained and without dropout, and the model is one in two
@@ -39,6 +41,7 @@ class Task(abc.ABC):
 
   head = None
   labels = None
+  has_named_labels = True
   has_pooler = False
   has_frozen_encoder = False
   read_outputs = None

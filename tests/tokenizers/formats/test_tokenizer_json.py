@@ -14,12 +14,12 @@ import pytest
 import tensorflow as tf
 import tokenizers as reference
 
-from keras_bert_impl import heads, tokenizers
+from keras_bert_impl import tokenizers
+from keras_bert_impl.serving import text_row
 from keras_bert_impl.tokenizers.formats import (
   byte_alphabet,
   tokenizer_json_writing,
 )
-from keras_bert_impl.visualization import text_row
 from tests.tokenizers import vocabularies
 
 TEXTS = [
@@ -340,7 +340,7 @@ def test_masks_to_be_filled_take_the_blanks_that_the_file_says(
   expected = [theirs.encode(x, add_special_tokens=False).ids for x in texts]
   assert ours.tokenize_around_masks(texts).to_list() == expected
   # And so does the page of a model's attention.
-  read = text_row.reader(heads.FILL_MASK)
+  read = text_row.read_around_masks
   for text, ids in zip(texts, expected, strict=True):
     row = text_row.make(ours, [text], 100, read)
     assert [t.is_mask for t in row.tokens if t.side] == [

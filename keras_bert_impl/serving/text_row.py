@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import features, heads
+from keras_bert_impl import features
 from keras_bert_impl.tokenizers.graph import prompts, text_words, token_pieces
 
 
@@ -28,6 +28,22 @@ class Token(NamedTuple):
   is_mask: bool = False
 
 
+class Prediction(NamedTuple):
+  """A logit of a row's predictions.
+
+  Attributes:
+    label: str, what is predicted.
+    output: str, the name of the model's output.
+    index: tuple of int, of the logit in the output of a row.
+    place: int, the token that it is about, or None if it is about all.
+  """
+
+  label: str
+  output: str
+  index: tuple
+  place: int | None = None
+
+
 class TextRow(NamedTuple):
   """A text or pair, ready for a model.
 
@@ -46,53 +62,21 @@ class TextRow(NamedTuple):
     return [k for k, token in enumerate(self.tokens) if token.side in sides]
 
 
-def reader(
-  head=None, trained_on=token_pieces.TEXT, prompt="", do_lower_case=False
-):
-  """Returns how a model with a head reads a text, for `make`.
-
-  It is what the servable of the head does, see `serving.heads`.
-
-  Args:
-    head: str, one of `heads.SERVED`, or None for texts as they are. To fill
-      masks, the literal [MASK], or what the vocabulary calls it, is the mask
-      token; by a model trained on given tokens, each is tokenized by itself.
-    trained_on: one of `token_pieces.TRAINED_ON`, of a model that classifies
-      tokens.
-    prompt: str, what an encoder reads before each text.
-    do_lower_case: bool, whether an encoder's texts and prompt are lower-cased
-      before the tokenizer sees them.
-
-  Returns:
-    function of a tokenizer and a str to [(id, str)], the tokens of the text and
-    their characters in it.
-  """
-  if head == heads.FILL_MASK:
-    return _read_around_masks
-  if head == heads.TOKEN_CLASSIFICATION and trained_on != token_pieces.TEXT:
-    unit = token_pieces.TRAINED_ON[trained_on]
-    return functools.partial(_read_tokens, unit=unit)
-  if head in (heads.ENCODER, heads.SPARSE, heads.LATE):
-    return functools.partial(
-      _read_with_prompt, prompt=prompt, do_lower_case=do_lower_case
-    )
-  return _read
-
-
-def make(tokenizer, texts, max_seq_length, read=None):
+def make(tokenizer, texts, max_seq_length, reader=None):
   """Returns the `TextRow` of a text or a pair.
 
   Args:
     tokenizer: of `tokenizers.load`.
     texts: list of one or two str.
     max_seq_length: int, L at most; longer texts are cut.
-    read: function, as of `reader`; None: texts are read as they are.
+    reader: function of a tokenizer and a str to [(id, str)], the tokens of the
+      text and their characters in it; default: `read`.
 
   Raises:
     ValueError: max_seq_length leaves no room for a token of each text.
   """
-  read = read or _read
-  sides = [read(tokenizer, text) for text in texts]
+  reader = reader or read
+  sides = [reader(tokenizer, text) for text in texts]
   mask_id = tokenizer.vocabulary.role_ids.get("mask")
   pieces = [
     (index, Token(text, _shown(tokenizer, index), side, index == mask_id))
@@ -122,7 +106,7 @@ def make(tokenizer, texts, max_seq_length, read=None):
   )
 
 
-def _read(tokenizer, text):
+def read(tokenizer, text):
   """Returns [(id, str)], the tokens of a text and their characters in it."""
   found = (x.numpy().tolist() for x in tokenizer.tokenize_with_offsets(text))
   return [
@@ -132,21 +116,21 @@ def _read(tokenizer, text):
   ]
 
 
-def _read_around_masks(tokenizer, text):
-  """Returns tokens as `_read`; read as `Tokenizer.tokenize_around_masks`."""
+def read_around_masks(tokenizer, text):
+  """Returns tokens as `read`; read as `Tokenizer.tokenize_around_masks`."""
   if tokenizer.adds_mask:
-    return _read(tokenizer, text)
+    return read(tokenizer, text)
   mask = tokenizer.vocabulary.mask_token
   *before, last = text.split(mask)
   found = []
   for stretch in before:
-    found += _read(tokenizer, stretch.rstrip())
+    found += read(tokenizer, stretch.rstrip())
     found.append((tokenizer.vocabulary.mask_id, mask))
-  return found + _read(tokenizer, last)
+  return found + read(tokenizer, last)
 
 
-def _read_tokens(tokenizer, text, unit):
-  """Returns tokens as `_read`; each by itself, as `tokenize_tokens`.
+def read_tokens(tokenizer, text, unit):
+  """Returns tokens as `read`; each by itself, as `tokenize_tokens`.
 
   Pieces that do not show where they are in their token get all of it.
   """
@@ -177,12 +161,38 @@ def _read_tokens(tokenizer, text, unit):
   return found
 
 
-def _read_with_prompt(tokenizer, text, prompt, do_lower_case):
-  """Returns tokens as `_read`, with a prompt, as `prompts.encode`."""
+def prompt_reader(recorded):
+  """Returns how texts are read that have a prompt before them.
+
+  Args:
+    recorded: {name: value}, with prompt and do_lower_case, if it has some.
+  """
+  return functools.partial(
+    read_with_prompt,
+    prompt=recorded.get("prompt") or "",
+    do_lower_case=recorded.get("do_lower_case") or False,
+  )
+
+
+def read_with_prompt(tokenizer, text, prompt, do_lower_case):
+  """Returns tokens as `read`, with a prompt, as `prompts.encode`."""
   [text] = prompts.fold(tf.constant([prompt + text]), do_lower_case).numpy()
-  return _read(tokenizer, text.decode("utf-8"))
+  return read(tokenizer, text.decode("utf-8"))
 
 
 def _shown(tokenizer, index):
   """Returns a token as people read it; half a character is U+FFFD."""
   return tokenizer.token_texts[index].decode("utf-8", "replace")
+
+
+def likeliest(logits, labels):
+  """Returns the place of the highest of logits [C], and its label to be shown.
+
+  Args:
+    logits: float [C].
+    labels: list of C str.
+  """
+  shifted = np.exp(logits - np.max(logits))
+  shares = shifted / np.sum(shifted)
+  best = int(np.argmax(shares))
+  return best, f"{labels[best]} ({float(shares[best]):.1%})"

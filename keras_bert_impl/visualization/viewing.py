@@ -9,10 +9,7 @@ from keras_bert_impl.model_folders import trained_models
 with epy.lazy_imports():
   from keras_bert_impl import kinds, visualization
   from keras_bert_impl.models.heads import static_embedding_model
-  from keras_bert_impl.visualization import text_row
 
-# Options by which a model's texts are read, besides its tokenizer.
-_OF_READING = ("trained_on", "prompt", "do_lower_case")
 # More cells than these nobody can tell apart.
 MOST_TOKENS = 128
 
@@ -40,34 +37,24 @@ def open_viewer(config, checkpoint_dir, head=None, layers=None, length=None):
     raise ValueError(
       f"{checkpoint_dir} has static embeddings, which have no attention."
     )
+  servable_class = kinds.servables()[trained.head]
   longest = encoder_config.longest_input or MOST_TOKENS
   return visualization.Viewer(
     trained.model,
     trained.head,
     tokenizer,
     length or min(longest, MOST_TOKENS),
-    _labels(trained),
+    _labels(servable_class, trained.recorded),
     layers,
     os.path.basename(checkpoint_dir.rstrip("/")),
-    _reader(trained),
+    servable_class.reader(trained.recorded),
   )
 
 
-def _reader(trained):
-  """Returns how a `TrainedModel` reads texts, as when it was trained."""
-  options = {
-    name: trained.recorded[name]
-    for name in _OF_READING
-    if trained.recorded.get(name) is not None
-  }
-  return text_row.reader(trained.head, **options)
-
-
-def _labels(trained):
-  """Returns the names of a `TrainedModel`'s classes, list of str, or None."""
-  labels = trained.recorded.get("labels")
+def _labels(servable_class, recorded):
+  """Returns the names of a model's classes, list of str, or None."""
+  labels = recorded.get("labels")
   if not labels:
     return None
-  servable_class = kinds.servables()[trained.head]
-  names = servable_class.of_training(trained.recorded).get("label_names", {})
+  names = servable_class.of_training(recorded).get("label_names", {})
   return [names.get(label, label) for label in labels]
