@@ -8,9 +8,11 @@ number but infinities and NaN.
 import dataclasses
 import functools
 import numbers
+import operator
 import os
 import types
 import typing
+from collections.abc import Iterable, Mapping
 
 # Intervals that several fields have.
 POSITIVE = "[1, inf)"
@@ -34,6 +36,7 @@ def field(
   interval=None,
   forbidden=None,
   is_common=False,
+  is_listed=False,
 ):
   """Returns a dataclass field that the scripts can make a flag of.
 
@@ -45,6 +48,8 @@ def field(
       be a flag.
     forbidden: str, characters that a text must not contain; None for any.
     is_common: bool, whether --help shows the field; --helpfull shows all.
+    is_listed: bool, whether the flag is a text with commas, of a field that is
+      a tuple of texts or numbers or, as in "a=1,b=2", a dict of numbers.
   """
   metadata = {
     "help": description,
@@ -52,11 +57,14 @@ def field(
     "interval": interval,
     "forbidden": forbidden,
     "is_common": is_common,
+    "is_listed": is_listed,
   }
   return dataclasses.field(default=default, metadata=metadata)
 
 
 common = functools.partial(field, is_common=True)
+# A field of several values, which is a flag with commas.
+listed = functools.partial(field, is_listed=True)
 # A field without a default, which is a required flag.
 required = functools.partial(field, dataclasses.MISSING)
 
@@ -103,6 +111,83 @@ def joined(name, description, *config_classes):
   return dataclasses.make_dataclass(
     name, fields, namespace={"__doc__": description}, frozen=True, kw_only=True
   )
+
+
+def parsed(config_class, values):
+  """Returns the values of fields as their types have them.
+
+  Args:
+    config_class: dataclass of such fields.
+    values: {name: value}; those of listed fields may be a text with commas, any
+      sequence, or a mapping.
+
+  Raises:
+    ValueError: a value is none of its type; names it.
+  """
+  found = dict(values)
+  for entry in dataclasses.fields(config_class):
+    value = values.get(entry.name)
+    if entry.metadata.get("is_listed") and value is not None:
+      kind = next(k for k in _kinds(entry) if k is not types.NoneType)
+      if typing.get_origin(kind) is dict:
+        value = _parsed_dict(entry.name, value)
+      elif value != "":
+        value = _parsed_tuple(entry.name, value, typing.get_args(kind)[0])
+      found[entry.name] = value or None
+  return found
+
+
+def as_flags(values):
+  """Returns {name: value} with tuples as flags have them, with commas."""
+  return {
+    name: ",".join(map(str, value)) if isinstance(value, tuple) else value
+    for name, value in values.items()
+  }
+
+
+def _parsed_tuple(name, value, kind):
+  """Returns a tuple of str, int or float, which `kind` says."""
+  is_one = isinstance(value, os.PathLike)
+  items = (
+    split(value) if isinstance(value, str) else [value] if is_one else value
+  )
+  is_list = isinstance(items, Iterable) and not isinstance(items, bytes | dict)
+  if not is_list:
+    raise ValueError(f"{name} ({value!r}) must be a list.")
+  try:
+    return tuple(_ITEMS[kind](item) for item in items)
+  except (TypeError, ValueError):
+    raise ValueError(
+      f"{name} ({value!r}) must be a list of {_ITEM_NAMES[kind]}."
+    ) from None
+
+
+def _parsed_dict(name, value):
+  """Returns a dict of texts and numbers."""
+  if isinstance(value, str):
+    value = dict(part.rpartition("=")[::2] for part in split(value))
+  if not isinstance(value, Mapping):
+    raise ValueError(f"{name} ({value!r}) must be a dict of numbers.")
+  found = {}
+  for key, number in value.items():
+    try:
+      found[str(key)] = float(number)
+    except (TypeError, ValueError):
+      check_numbers("(-inf, inf)", **{f"{name} of {key}": number})
+  return found
+
+
+def _integer(item):
+  return int(item) if isinstance(item, str) else operator.index(item)
+
+
+_ITEMS = {str: os.fspath, int: _integer, float: float}
+_ITEM_NAMES = {str: "texts", int: "integers", float: "numbers"}
+
+
+def split(text):
+  """Returns the parts of a text with commas, list of str."""
+  return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def check_fields(config):
@@ -164,6 +249,8 @@ def _kinds(entry):
 def _check_type(entry, value, kinds):
   """Raises ValueError if a value is of none of the types of its field."""
   is_path = entry.name.endswith(("_dir", "_file", "checkpoint"))
+  if entry.metadata.get("is_listed") and isinstance(value, str):
+    raise ValueError(f"{entry.name} ({value!r}) must be a tuple or a dict.")
   for kind, words in _WORDS.items():
     known = str | os.PathLike if kind is str and is_path else kind
     if kind in kinds and not isinstance(value, known):

@@ -162,7 +162,8 @@ def _report(config, chosen, checkpoint, servable, version_dir, compared):
     if config.format == choices.SAVED_MODEL
     else None,
     "comparison": compared and compared.results,
-    "configuration": dataclasses.asdict(config) | dataclasses.asdict(chosen),
+    "configuration": program.values(ExportConfig)
+    | program.values(kinds.serving_options()),
     "versions": run_results.versions(),
   }
   files.write_json(

@@ -147,7 +147,7 @@ def _tasks(config, table):
   settings = fine_tuning_config.FineTuningConfig(do_train=True, do_eval=True)
   for task in tasks:
     if task.kind == "texts":
-      flags = text_splits.ClassifierConfig(**task.flags)
+      flags = task.configuration(text_splits.ClassifierConfig)
       text_splits.read(text_splits.data_set(flags), flags, settings)
   return tasks
 

@@ -64,3 +64,65 @@ def test_the_first_number_that_is_out_of_range_is_told():
 def test_an_integer_is_no_other_number(value):
   with pytest.raises(ValueError, match="must be an integer in"):
     options.check_integers(options.POSITIVE, size=value)
+
+
+@dataclasses.dataclass
+class _Lists:
+  names: tuple[str, ...] | None = options.listed(None, "Names.")
+  widths: tuple[int, ...] | None = options.listed(None, "Widths.")
+  shares: tuple[float, ...] | None = options.listed(None, "Shares.")
+  weights: dict[str, float] | None = options.listed(None, "Weights.")
+  size: int = options.field(3, "A size.", interval="[1, 1000]")
+
+
+@pytest.mark.parametrize(
+  "name, text, value",
+  [
+    ("names", " a, b,", ("a", "b")),
+    ("widths", "64,128", (64, 128)),
+    ("shares", "1,0.5", (1.0, 0.5)),
+    ("weights", "a=b=2,c=0.5", {"a=b": 2.0, "c": 0.5}),
+  ],
+)
+def test_a_text_with_commas_and_a_list_are_the_same(name, text, value):
+  given = dict(value) if isinstance(value, dict) else list(value)
+  for form in (text, given):
+    parsed = options.parsed(_Lists, {name: form, "size": 4})
+    assert parsed == {name: value, "size": 4}
+  assert options.parsed(_Lists, {name: ""}) == {name: None}
+  if isinstance(value, tuple):
+    as_flag = options.as_flags({name: value})[name]
+    assert options.parsed(_Lists, {name: as_flag}) == {name: value}
+
+
+@pytest.mark.parametrize(
+  "values, message",
+  [
+    ({"names": ["a", 1]}, "names .*must be a list of texts"),
+    ({"names": 3}, "names .3. must be a list"),
+    ({"widths": "64,x"}, "widths .'64,x'. must be a list of integers"),
+    ({"widths": [1.5]}, "widths .*must be a list of integers"),
+    ({"shares": "a"}, "shares .'a'. must be a list of numbers"),
+    ({"weights": ["a"]}, "weights .*must be a dict of numbers"),
+    ({"weights": "a=x"}, "weights of a .'x'. must be in"),
+  ],
+)
+def test_a_list_of_something_else_is_told(values, message):
+  with pytest.raises(ValueError, match=message):
+    options.parsed(_Lists, values)
+
+
+def test_a_text_is_no_list_of_its_letters():
+  with pytest.raises(ValueError, match="names .'ab'. must be a tuple"):
+    options.check_fields(_Lists(names="ab"))
+
+
+def test_fields_of_one_name_are_one_with_both_helps():
+  others = dataclasses.make_dataclass(
+    "Others", [("size", int, options.field(1, "Another.", interval="[1, 9]"))]
+  )
+  both = options.joined("Both", "All of them.", _Lists, others)
+  assert options.names(both) == options.names(_Lists)
+  assert both.__doc__ == "All of them." and both().size is None
+  help_ = both.__dataclass_fields__["size"].metadata["help"]
+  assert help_ == "A size. Another."

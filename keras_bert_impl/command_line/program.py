@@ -111,7 +111,9 @@ def define_flags(config_class, leave_out=(), **defaults):
     kind = _plain_type(types[name])
     if kind in (int, float) and not field.metadata.get("interval"):
       raise TypeError(f"{config_class.__name__}.{name} needs an interval.")
-    if field.metadata.get("choices"):
+    if field.metadata.get("is_listed"):
+      flags.DEFINE_string(name, default, text)
+    elif field.metadata.get("choices"):
       flags.DEFINE_enum(name, default, field.metadata["choices"], text)
     else:
       _DEFINE[kind](name, default, text)
@@ -125,11 +127,17 @@ def from_flags(config_class, **overrides):
       flag.
   """
   names = [field.name for field in dataclasses.fields(config_class)]
-  values = {
+  given = {
     name: flags.FLAGS[name].value for name in names if name not in overrides
   }
-  options.check_values(config_class, values | overrides)
-  return config_class(**values | overrides)
+  given = options.parsed(config_class, given | overrides)
+  options.check_values(config_class, given)
+  return config_class(**given)
+
+
+def values(config_class):
+  """Returns {name: value} of the flags of a class, as they are given."""
+  return {f.name: flags.FLAGS[f.name].value for f in _flag_fields(config_class)}
 
 
 def changed(config_class):
@@ -140,7 +148,7 @@ def changed(config_class):
 
 def split_names(value):
   """Splits a flag's comma-separated paths or patterns, list of str."""
-  return [name.strip() for name in value.split(",") if name.strip()]
+  return options.split(value)
 
 
 def split_numbers(value, name):
@@ -192,9 +200,9 @@ def _is_required(field):
 
 def _plain_type(annotation):
   """Returns T of `T | None`."""
-  options = [t for t in typing.get_args(annotation) if t is not type(None)]
+  given = [t for t in typing.get_args(annotation) if t is not type(None)]
   is_union = type(None) in typing.get_args(annotation)
-  return options[0] if is_union else annotation
+  return given[0] if is_union else annotation
 
 
 def _parse_flags(argv):

@@ -439,7 +439,7 @@ class Estimator(Answering):
     """Runs the job of splits and values; returns its results."""
     of_settings, others = _split(
       fine_tuning_config.FineTuningConfig,
-      {"max_seq_length": self._length()} | vars(self._files) | _flat(values),
+      {"max_seq_length": self._length()} | vars(self._files) | values,
     )
     of_task, of_training = _split(self.kind.options, others)
     _check_settings(of_training, self.kind.options, self._columns)
@@ -477,7 +477,7 @@ def _flags(epochs, batch_size, settings):
   return _given(
     num_train_epochs=epochs,
     train_batch_size=batch_size,
-    teacher_checkpoint=_paths(settings.pop("teacher", None)),
+    teacher_checkpoint=_checkpoints(settings.pop("teacher", None)),
     **settings,
   )
 
@@ -528,14 +528,13 @@ def _known_task(checkpoint, kind):
 def _split(config_class, values):
   """Returns the values that are fields of a dataclass, and the others."""
   names = _field_names(config_class)
-  return (
-    {name: value for name, value in values.items() if name in names},
-    {name: value for name, value in values.items() if name not in names},
-  )
+  own = {name: value for name, value in values.items() if name in names}
+  others = {name: value for name, value in values.items() if name not in names}
+  return options.parsed(config_class, own), others
 
 
-def _paths(teachers):
-  """Returns the checkpoints of teachers as of the flag, str or None."""
+def _checkpoints(teachers):
+  """Returns the checkpoints of teachers, tuple of str, or None."""
   if not isinstance(teachers, list | tuple):
     teachers = [] if teachers is None else [teachers]
   paths = [getattr(each, "checkpoint", each) for each in teachers]
@@ -545,18 +544,7 @@ def _paths(teachers):
         f"teacher ({type(path).__name__}) must be an estimator or a checkpoint"
         " that was trained for this task."
       )
-  return ",".join(map(os.fspath, paths)) or None
-
-
-def _flat(values):
-  """Returns settings as flags have them: lists and dicts with commas."""
-  flat = dict(values)
-  for name, value in values.items():
-    if isinstance(value, dict):
-      value = [f"{key}={number}" for key, number in value.items()]
-    if isinstance(value, list | tuple):
-      flat[name] = ",".join(map(str, value))
-  return flat
+  return tuple(map(os.fspath, paths)) or None
 
 
 def _given(**values):

@@ -3,7 +3,6 @@
 import inspect
 
 from keras_bert_impl.checkpoints.descriptions import description
-from keras_bert_impl.command_line import program
 from keras_bert_impl.model_folders import trained_models
 
 # Arguments of servables that only the training says.
@@ -57,8 +56,6 @@ def _arguments(chosen, trained, servable_class):
         f"--{name} must be left out for --head={trained.head}, which does not"
         " have it."
       )
-  if isinstance(given.get("labels"), str):
-    given["labels"] = tuple(program.split_names(given["labels"]))
   takes = inspect.signature(servable_class).parameters
   recorded = {
     name: trained.recorded[name]

@@ -15,10 +15,11 @@ from keras_bert_impl import options
 class LabelOptions:
   """Names of classes."""
 
-  labels: str | None = options.common(
+  labels: tuple[str, ...] | None = options.listed(
     None,
     "Class names, comma-separated, in the order of the logits; default: as"
     " trained.",
+    is_common=True,
   )
 
 

@@ -205,7 +205,7 @@ def test_classes_without_names_are_numbered(tmp_path):
   assert described["labels"] == ["LABEL_0", "LABEL_1", "LABEL_2"]
   assert described["text_pairs"] is False
   with pytest.raises(ValueError, match=r"labels \(no, yes\) .*3"):
-    make(tmp_path, text_pairs=True, labels="no,yes")
+    make(tmp_path, text_pairs=True, labels=("no", "yes"))
 
 
 @pytest.fixture(scope="module")

@@ -259,7 +259,7 @@ def test_late_interaction_is_learned_scored_saved_and_exported(folder):
     ({"vectors": "late", "query_length": 8}, "query_prefix ('[unused0]') is"),
     ({"matryoshka_widths": "8,x"}, "matryoshka_widths ('8,x') must be"),
     ({"matryoshka_widths": "8,999"}, "matryoshka_widths (999) must be at most"),
-    ({"train_weights": "1,2"}, "train_weights ('1,2') must be 1 numbers"),
+    ({"train_weights": "1,2"}, "train_weights ((1.0, 2.0)) must be 1 numbers"),
     ({"text_columns": "question,reply"}, "has no column 'reply'"),
     ({"gradient_accumulation_steps": 2}, "gradient_accumulation_steps (2)"),
     ({"train_file": "nothing.tsv"}, "nothing.tsv"),

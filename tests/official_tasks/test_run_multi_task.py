@@ -156,8 +156,8 @@ def test_wrong_tasks_are_told_in_a_line(folder):
     ({"tasks": f"..={folder}/vocab.txt"}, "tasks: '..' must be a name"),
     ({"tasks": f"={folder}/vocab.txt"}, "tasks: '' must be a name"),
     ({"tasks": f"a/b={folder}/vocab.txt"}, "'a/b') must be without /"),
-    ({"task_weights": "1,2"}, r"task_weights (1,2) must be 3 numbers"),
-    ({"task_shares": "1,-1,1"}, r"(1,-1,1) must be 3 numbers above 0"),
+    ({"task_weights": "1,2"}, "task_weights ((1.0, 2.0)) must be 3 numbers"),
+    ({"task_shares": "1,-1,1"}, "((1.0, -1.0, 1.0)) must be 3 numbers above 0"),
   ]
   usual = functools.partial(flags, folder, "wrong", do_train=True)
   scripts.check_mistakes("run_multi_task", cases, usual)

@@ -5,7 +5,6 @@ import dataclasses
 from etils import epy
 
 from keras_bert_impl import files, options
-from keras_bert_impl.command_line import program
 from keras_bert_impl.kinds.answers import answer_options
 
 with epy.lazy_imports():
@@ -20,10 +19,11 @@ class SquadConfig(answer_options.QuestionOptions):
     ValueError: flags contradict each other.
   """
 
-  train_file: str | None = options.common(
+  train_file: tuple[str, ...] | None = options.listed(
     None,
     "JSON files to train on, comma-separated, each for num_train_epochs, one"
     " after the other: SQuAD, XQuAD, KorQuAD, CMRC or in their format.",
+    is_common=True,
   )
   predict_file: str | None = options.common(
     None, "JSON file to predict; scored if it has the answers."
@@ -60,7 +60,7 @@ def read(config, settings):
   if config.predict_file:
     files.check_exists(config.predict_file, "predict_file")
   if settings.do_train or config.dev_articles:
-    paths = program.split_names(config.train_file or "")
+    paths = config.train_file or ()
     if not paths:
       raise ValueError("--do_train needs --train_file.")
     stages = [squad_files.read(path) for path in paths]

@@ -3,7 +3,6 @@
 import dataclasses
 
 from keras_bert_impl import options
-from keras_bert_impl.command_line import program
 from keras_bert_impl.kinds.choices import choice_data
 from keras_bert_impl.runs.labelled_data import labelled_splits
 from tfrecords.labelled import data_sets
@@ -17,10 +16,11 @@ class MultipleChoiceConfig(labelled_splits.SplitsConfig):
     ValueError: flags contradict each other.
   """
 
-  choice_columns: str | None = options.common(
+  choice_columns: tuple[str, ...] | None = options.listed(
     None,
     "Names of the columns of the choices, comma-separated, or of one column of"
     " lists (JSON). Labels count the choices from 0.",
+    is_common=True,
   )
 
   def __post_init__(self):
@@ -46,7 +46,7 @@ def data_set(config):
   if not config.is_custom:
     return data_sets.find(choice_data.DATA_SETS, config.task_name)
   source = choice_data.ChoiceSource(
-    choices=tuple(program.split_names(config.choice_columns)),
+    choices=config.choice_columns,
     **config.source_options,
   )
   return data_sets.DataSet(

@@ -157,16 +157,15 @@ def _pooled(found, pooling):
   return found | {"pooling": (pooling,)} | without
 
 
-def _widths(text):
+def _widths(widths):
   """Returns the widths of --matryoshka_widths, tuple of int."""
-  given = [name.strip() for name in (text or "").split(",") if name.strip()]
-  for width in given:
-    if not width.isdecimal() or not int(width):
+  for width in widths or ():
+    if width < 1:
       raise ValueError(
-        f"matryoshka_widths ({text!r}) must be integers above 0, separated by"
-        " commas, such as 64,128,256."
+        f"matryoshka_widths ({widths!r}) must be integers above 0, such as"
+        " 64,128,256."
       )
-  return tuple(map(int, given))
+  return widths or ()
 
 
 def prepare(job, config):

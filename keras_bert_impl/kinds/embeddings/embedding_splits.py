@@ -5,7 +5,6 @@ import dataclasses
 from etils import epy
 
 from keras_bert_impl import options
-from keras_bert_impl.command_line import program
 from keras_bert_impl.kinds.embeddings.tasks import embedding_options
 from keras_bert_impl.runs.labelled_data import labelled_splits
 
@@ -22,35 +21,44 @@ class EmbeddingSplitsConfig:
     ValueError: flags contradict each other or are out of range.
   """
 
-  train_file: str | None = options.common(
-    None, "Files or folders to train on, comma-separated."
+  train_file: tuple[str, ...] | None = options.listed(
+    None,
+    "Files or folders to train on, comma-separated.",
+    is_common=True,
   )
-  train_weights: str | None = options.field(
+  train_weights: tuple[float, ...] | None = options.listed(
     None,
     "Passes over each of train_file in an epoch, comma-separated, such as"
     " 1,0.5; default: 1 each.",
   )
-  dev_file: str | None = options.common(None, "File or folder to evaluate on.")
+  dev_file: tuple[str, ...] | None = options.listed(
+    None, "File or folder to evaluate on.", is_common=True
+  )
   dev_fraction: float = options.common(
     0.0,
     "Share of the training examples to hold out as the dev set; the same"
     " examples every time.",
     interval="[0, 1)",
+    is_common=True,
   )
-  corpus_file: str | None = options.common(
-    None, "Files of other texts to search."
+  corpus_file: tuple[str, ...] | None = options.listed(
+    None,
+    "Files of other texts to search.",
+    is_common=True,
   )
-  text_columns: str | None = options.common(
+  text_columns: tuple[str, ...] | None = options.listed(
     None,
     "Names of the columns of the texts, comma-separated, the anchor first;"
     " default: all but label_column.",
+    is_common=True,
   )
   label_column: str = options.common(
     "label",
     "Name of the column of scores or labels of NLI, where there is one.",
   )
-  columns: str | None = options.field(
-    None, "Column names, comma-separated, for files without a header line."
+  columns: tuple[str, ...] | None = options.listed(
+    None,
+    "Column names, comma-separated, for files without a header line.",
   )
 
   def __post_init__(self):
@@ -63,9 +71,9 @@ class EmbeddingSplitsConfig:
   @property
   def table_columns(self):
     """`embedding_data.Columns` of the flags."""
-    names = self.columns and tuple(program.split_names(self.columns))
-    texts = tuple(program.split_names(self.text_columns or ""))
-    return embedding_data.Columns(texts, self.label_column, names or None)
+    return embedding_data.Columns(
+      self.text_columns or (), self.label_column, self.columns or None
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +108,7 @@ def read(config, settings):
     )
 
   def find(kind, flag):
-    paths = program.split_names(getattr(config, f"{kind}_file", None) or "")
+    paths = getattr(config, f"{kind}_file", None)
     if not paths:
       raise ValueError(
         f"{flag} needs --{kind}_file"
@@ -119,24 +127,20 @@ def read(config, settings):
   splits = labelled_splits.read_needed(
     settings, config.dev_fraction, find, read_split, data_sets.hold_out
   )
-  for path in program.split_names(config.corpus_file or ""):
+  for path in config.corpus_file or ():
     if "dev" in splits:
       splits["dev"] += embedding_data.read_corpus(path, config.table_columns)
   return splits
 
 
 def _weights(config, number):
-  """Returns the weights of `number` files, list of float; None for 1 each."""
-  if config.train_weights is None:
+  """Returns the weights of `number` files, tuple of float; None for 1 each."""
+  weights = config.train_weights
+  if weights is None:
     return None
-  names = program.split_names(config.train_weights)
-  try:
-    weights = [*map(float, names)]
-  except ValueError:
-    weights = []
   if len(weights) != number or not all(0 < w < 1e4 for w in weights):
     raise ValueError(
-      f"train_weights ({config.train_weights!r}) must be {number} numbers above"
-      " 0, one for each of train_file."
+      f"train_weights ({weights!r}) must be {number} numbers above 0, one for"
+      " each of train_file."
     )
   return weights

@@ -38,6 +38,10 @@ class Task:
     """str, the script that fine-tunes on it."""
     return _SCRIPTS[self.kind]
 
+  def configuration(self, config_class):
+    """Returns an instance of a dataclass of the script with its flags."""
+    return config_class(**options.parsed(config_class, self.flags))
+
 
 _SCRIPTS = {
   "texts": "run_classifier",

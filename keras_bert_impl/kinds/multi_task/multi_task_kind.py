@@ -46,11 +46,11 @@ def _read(task, job):
   known = described.get("tasks", {}).get(task.name, {})
   if task.kind == "tags":
     known = known | described.get("tasks_of_tags", {}).get(task.name, {})
-    config = tag_splits.TagSplitsConfig(**task.flags)
+    config = task.configuration(tag_splits.TagSplitsConfig)
     splits = tag_splits.read(config, settings)
     parts = tag_kind.make_parts(job, splits, config, known)
     return kind.Prepared(parts, splits, {})
-  config = text_splits.ClassifierConfig(**task.flags)
+  config = task.configuration(text_splits.ClassifierConfig)
   data_set = text_splits.data_set(config)
   texts = text_splits.read(data_set, config, settings, known.get("labels"))
   part = text_kind.make_parts(

@@ -3,7 +3,6 @@
 import dataclasses
 
 from keras_bert_impl import options
-from keras_bert_impl.command_line import program
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,15 +23,17 @@ class MultiTaskConfig:
     " of this: 1 reads all once, 0 as many of each task.",
     interval="[0, 1]",
   )
-  task_shares: str | None = options.common(
+  task_shares: tuple[float, ...] | None = options.listed(
     None,
     "Rows of each task relative to each other, comma-separated in the order of"
     " --tasks, in the place of --size_exponent.",
+    is_common=True,
   )
-  task_weights: str | None = options.common(
+  task_weights: tuple[float, ...] | None = options.listed(
     None,
     "Factors of the losses, comma-separated in the order of --tasks;"
     " default: 1.",
+    is_common=True,
   )
 
   def numbers(self, name, tasks):
@@ -44,13 +45,9 @@ class MultiTaskConfig:
     given = getattr(self, name)
     if given is None:
       return {}
-    try:
-      numbers = [float(part) for part in program.split_names(given)]
-    except ValueError:
-      numbers = []
-    if len(numbers) != len(tasks) or not all(0 < x < 1e9 for x in numbers):
+    if len(given) != len(tasks) or not all(0 < x < 1e9 for x in given):
       raise ValueError(
         f"{name} ({given}) must be {len(tasks)} numbers above 0, one for each"
         f" of {', '.join(tasks)}."
       )
-    return dict(zip(tasks, numbers, strict=True))
+    return dict(zip(tasks, given, strict=True))

@@ -199,7 +199,7 @@ class TextClassifier(estimator.Estimator):
     known = super()._known_options()
     is_same = self._task.get("head") == self.head
     metrics = known.get("metrics", ()) if is_same else ()
-    return known | {"metrics": ",".join(metrics)}
+    return known | {"metrics": tuple(metrics)}
 
   def _parts(self, run, splits, task_options):
     labels = self.labels

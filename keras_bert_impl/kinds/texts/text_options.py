@@ -10,7 +10,7 @@ from keras_bert_impl.serving import servable_options
 class TextOptions:
   """Options of texts with classes or scores."""
 
-  metrics: str | None = options.field(
+  metrics: tuple[str, ...] | None = options.listed(
     None,
     "Metrics, comma-separated, the main one first; default: accuracy,macro_f1"
     " for classes, micro_f1,macro_f1,exact_match for --multi_label,"
@@ -22,7 +22,7 @@ class TextOptions:
     " left-to-right model; default: no BiLSTM.",
     interval=options.WIDTHS,
   )
-  class_weight: str | None = options.field(
+  class_weight: dict[str, float] | None = options.listed(
     None,
     "Factors of the losses of classes, as negative=1,positive=3; those that are"
     " not named have 1.",

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from absl import logging
 
 from keras_bert_impl import heads, options
-from keras_bert_impl.command_line import program
 from keras_bert_impl.kinds.texts import classification_data, text_options
 from keras_bert_impl.runs.labelled_data import labelled_splits
 from keras_bert_impl.tasks.basics import example_types
@@ -44,8 +43,9 @@ class ClassifierConfig(labelled_splits.SplitsConfig, text_options.TextOptions):
   text_pair_column: str | None = options.common(
     None, "Name of the column of the second text; default: no second text."
   )
-  labels: str | None = options.field(
-    None, "Class names, comma-separated; default: those of the training data."
+  labels: tuple[str, ...] | None = options.listed(
+    None,
+    "Class names, comma-separated; default: those of the training data.",
   )
   multi_label: bool = options.common(
     False, "Whether texts have any number of labels, with label_separator."
@@ -104,23 +104,15 @@ def check_separator(label_separator, multi_label):
 
 
 def class_weights(value, labels):
-  """Returns {class: float} of the flag class_weight.
+  """Returns {class: float} of the option class_weight, checked.
 
   Raises:
     ValueError: it names no class, or no number from 0 on.
   """
-  found = {}
-  for part in program.split_names(value):
-    name, _, number = part.rpartition("=")
+  for name, number in value.items():
     options.check_choice("class_weight", name, labels or ("no class: none",))
-    try:
-      found[name] = float(number)
-    except ValueError:
-      found[name] = number
-    options.check_numbers(
-      "[0, 1e6]", **{f"class_weight of {name}": found[name]}
-    )
-  return found
+    options.check_numbers("[0, 1e6]", **{f"class_weight of {name}": number})
+  return value
 
 
 def metrics_of(head, names=None):
@@ -128,9 +120,9 @@ def metrics_of(head, names=None):
 
   Args:
     head: str, of `keras_bert_impl.heads`.
-    names: str, comma-separated, in place of the usual ones; or None.
+    names: tuple of str, in place of the usual ones; or None.
   """
-  return tuple(program.split_names(names or "")) or _METRICS[head]
+  return names or _METRICS[head]
 
 
 def read_file(path, multi_label=False, **columns):
@@ -216,9 +208,7 @@ def _custom(config):
   return classification_data.TextDataSet(
     labelled_splits.CUSTOM,
     labelled_splits.custom_splits(source),
-    labels=None
-    if config.regression
-    else tuple(program.split_names(config.labels or "")),
+    labels=None if config.regression else config.labels or (),
     metrics=metrics_of(head, config.metrics),
   )
 

@@ -3,7 +3,6 @@
 import dataclasses
 
 from keras_bert_impl import options
-from keras_bert_impl.command_line import program
 from keras_bert_impl.model_folders import model_files
 from keras_bert_impl.training import training_config
 
@@ -87,13 +86,13 @@ class FineTuningConfig(model_files.ModelFilesConfig):
     " (batch 16, 32; learning rate 5e-5, 4e-5, 3e-5, 2e-5; 2 to 4 epochs), or"
     ' lists such as "learning_rate=5e-5,3e-5;num_train_epochs=2,3".',
   )
-  ensemble_dirs: str | None = options.field(
+  ensemble_dirs: tuple[str, ...] | None = options.listed(
     None,
     "output_dirs of finished runs, comma-separated, that predict together as an"
     " ensemble: their logits are averaged. Not with --do_train.",
   )
 
-  teacher_checkpoint: str | None = options.field(
+  teacher_checkpoint: tuple[str, ...] | None = options.listed(
     None,
     "Models trained for the task, comma-separated: the run learns their mean"
     " logits beside the labels.",
@@ -120,7 +119,7 @@ class FineTuningConfig(model_files.ModelFilesConfig):
       raise ValueError(
         "--ensemble_dirs cannot be combined with --do_train: give one of them."
       )
-    if self.ensemble_dirs and not self.members:
+    if self.ensemble_dirs == ():
       raise ValueError(
         f"ensemble_dirs ({self.ensemble_dirs!r}) must name at least one"
         " output_dir of a finished run."
@@ -132,12 +131,12 @@ class FineTuningConfig(model_files.ModelFilesConfig):
   @property
   def members(self):
     """Output directories of the runs in the ensemble, list of str."""
-    return program.split_names(self.ensemble_dirs or "")
+    return [*(self.ensemble_dirs or ())]
 
   @property
   def teachers(self):
     """Checkpoints of the teachers, list of str."""
-    return program.split_names(self.teacher_checkpoint or "")
+    return [*(self.teacher_checkpoint or ())]
 
   @property
   def needs_dev(self):

@@ -150,11 +150,11 @@ class Job:
     with locks.of_folder(output_dir):
       return search.run(run)
 
-  def described_task(self, kind):
+  def described_task(self, kind=None):
     """Returns task.json of the run to continue or use; {} if there is none.
 
     Args:
-      kind: `kind.Kind` of the task.
+      kind: `kind.Kind` of the task, by which it is checked.
 
     Raises:
       ValueError: it is damaged, or another kind's.
@@ -163,7 +163,7 @@ class Job:
     if self._training["init_checkpoint"]:
       folders.append(model_files.folder_of(self._training["init_checkpoint"]))
     for folder in folders:
-      task = task_file.read(folder, [kind])
+      task = task_file.read(folder, [kind] if kind else [])
       if task:
         return task
     return {}

@@ -5,6 +5,7 @@ import time
 
 from absl import logging
 
+from keras_bert_impl import options
 from keras_bert_impl.models import lora
 from keras_bert_impl.reports import report_page
 from keras_bert_impl.runs.fine_tuning import (
@@ -264,5 +265,9 @@ def _save_results(run):
   """Writes results.json."""
   run.results["data"] = run.results.get("data", {}) | run.data.counts
   run.folder.save_results(
-    {**vars(run.settings), **run.config, **vars(run.experiment.config)}
+    {
+      **options.as_flags(vars(run.settings)),
+      **run.config,
+      **vars(run.experiment.config),
+    }
   )

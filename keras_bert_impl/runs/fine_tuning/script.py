@@ -1,7 +1,5 @@
 """The body of the fine-tuning scripts: their flags, and what they do."""
 
-import dataclasses
-
 from absl import flags
 from etils import epy
 
@@ -47,7 +45,7 @@ def run(prepare, config_class):
   own.run(
     prepared.fine_tuning,
     prepared.splits,
-    dataclasses.asdict(config),
+    program.values(config_class),
     prepared.counts,
   )
   if prepared.note:

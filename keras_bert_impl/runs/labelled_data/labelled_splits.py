@@ -12,7 +12,6 @@ import itertools
 from absl import flags, logging
 
 from keras_bert_impl import files, options
-from keras_bert_impl.command_line import program
 from tfrecords.labelled import data_sets
 from tfrecords.text import tfds_documents
 
@@ -36,16 +35,21 @@ class SplitsConfig:
   data_dir: str | None = options.common(
     None, "Folder with the published files of the data set."
   )
-  train_file: str | None = options.common(
+  train_file: tuple[str, ...] | None = options.listed(
     None,
     "Files to train on, comma-separated, instead of the published files: .tsv"
     " or .txt (tabs), .csv, .jsonl or .json.",
+    is_common=True,
   )
-  dev_file: str | None = options.common(
-    None, "Files to evaluate on, instead of the published files."
+  dev_file: tuple[str, ...] | None = options.listed(
+    None,
+    "Files to evaluate on, instead of the published files.",
+    is_common=True,
   )
-  test_file: str | None = options.common(
-    None, "Files to predict, instead of the published files."
+  test_file: tuple[str, ...] | None = options.listed(
+    None,
+    "Files to predict, instead of the published files.",
+    is_common=True,
   )
   dev_fraction: float = options.common(
     0.0,
@@ -53,7 +57,7 @@ class SplitsConfig:
     " examples every time.",
     interval="[0, 1)",
   )
-  columns: str | None = options.field(
+  columns: tuple[str, ...] | None = options.listed(
     None,
     "Column names, comma-separated, for files without a header line.",
   )
@@ -84,7 +88,7 @@ class SplitsConfig:
   def source_options(self):
     """Arguments of `data_sets.Source` from the column flags, {name: value}."""
     options = {
-      "columns": self.columns and tuple(program.split_names(self.columns)),
+      "columns": self.columns,
       "text": self.text_column or "text",
       "label": self.label_column or "label",
       "id": self.id_column,
@@ -167,7 +171,7 @@ def read(data_set, config, settings):
   def paths_of(split):
     named = getattr(config, f"{split}_file", None)
     if named:
-      return program.split_names(named)
+      return named
     source = data_set.splits.get(split)
     return data_sets.paths_of(source, config.data_dir) if source else []
 

@@ -189,7 +189,7 @@ def make_ensemble(model_folder, folder, *members):
     folder,
     do_train=False,
     do_eval=True,
-    ensemble_dirs=",".join(map(str, members)),
+    ensemble_dirs=tuple(map(str, members)),
   )
   return toy.make_run(setup)
 
@@ -514,8 +514,8 @@ def test_several_training_sets_are_read_in_order(model_folder, tmp_path):
     ({"do_train": True, "num_restarts": 0}, r"num_restarts \(0\)"),
     ({"do_train": True, "num_train_epochs": 0.0}, r"num_train_epochs \(0.0\)"),
     ({"do_eval": True, "warmup_proportion": 2.0}, r"warmup_proportion \(2.0\)"),
-    ({"do_train": True, "ensemble_dirs": "a"}, "--ensemble_dirs cannot be"),
-    ({"do_eval": True, "ensemble_dirs": ","}, r"ensemble_dirs \(','\) must"),
+    ({"do_train": True, "ensemble_dirs": ("a",)}, "--ensemble_dirs cannot be"),
+    ({"do_eval": True, "ensemble_dirs": ()}, r"ensemble_dirs \(\(\)\) must"),
     (
       {"do_train": True, "distillation_weight": 0.9},
       r"distillation_weight \(0.9\) needs --teacher_checkpoint",

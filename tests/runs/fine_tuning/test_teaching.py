@@ -61,7 +61,7 @@ def test_a_student_learns_what_no_label_says(model_folder, teacher, tmp_path):
     model_folder,
     tmp_path,
     splits=splits,
-    teacher_checkpoint=teacher.output_dir,
+    teacher_checkpoint=(teacher.output_dir,),
     distillation_weight=1.0,
   )
   right = run_actions.score(teacher, "dev")["accuracy"]
@@ -74,7 +74,7 @@ def test_teachers_outputs_are_kept_and_averaged(
   model_folder, teacher, tmp_path
 ):
   other = train(model_folder, tmp_path / "other", num_train_epochs=1.0)
-  paths = f"{teacher.output_dir},{other.output_dir}"
+  paths = (teacher.output_dir, other.output_dir)
   setup = toy.make_setup(
     model_folder, tmp_path / "student", teacher_checkpoint=paths
   )
@@ -93,7 +93,7 @@ def test_a_killed_student_goes_on_to_the_same_bits(
   model_folder, teacher, tmp_path, monkeypatch
 ):
   options = {
-    "teacher_checkpoint": teacher.output_dir,
+    "teacher_checkpoint": (teacher.output_dir,),
     "num_train_epochs": 1.0,
     "training": {"save_checkpoints_steps": 5},
   }
@@ -125,11 +125,11 @@ def test_another_weight_or_no_teacher_does_not_continue_a_run(
 ):
   options = {"num_train_epochs": 1.0}
   train(
-    model_folder, tmp_path, teacher_checkpoint=teacher.output_dir, **options
+    model_folder, tmp_path, teacher_checkpoint=(teacher.output_dir,), **options
   )
   for change in (
     {},
-    {"teacher_checkpoint": teacher.output_dir, "distillation_weight": 0.1},
+    {"teacher_checkpoint": (teacher.output_dir,), "distillation_weight": 0.1},
   ):
     with pytest.raises(ValueError, match="holds a run with distillation"):
       train(model_folder, tmp_path, **options, **change)
@@ -150,7 +150,7 @@ def test_a_search_asks_its_teacher_once(
   setup = toy.make_setup(
     model_folder,
     tmp_path,
-    teacher_checkpoint=teacher.output_dir,
+    teacher_checkpoint=(teacher.output_dir,),
     num_restarts=2,
     num_train_epochs=1.0,
   )
@@ -171,7 +171,7 @@ def test_a_teacher_of_texts_has_its_own_tokens(teacher, tmp_path):
   setup = toy.make_setup(
     tmp_path / "model",
     tmp_path / "student",
-    teacher_checkpoint=teacher.output_dir,
+    teacher_checkpoint=(teacher.output_dir,),
   )
   found = with_teaching(setup).rows("train")[f"{distillation.PREFIX}logits"]
   expected = run_actions.outputs(teacher, "train")[0]["logits"]
@@ -197,7 +197,7 @@ def test_tags_are_taught_token_by_token(tmp_path):
   toy.write_model(tmp_path / "model", num_hidden_layers=2)
   setup = tagged(tmp_path / "model", tmp_path / "teacher")
   run_actions.train(setup)
-  options = {"teacher_checkpoint": str(tmp_path / "teacher")}
+  options = {"teacher_checkpoint": (str(tmp_path / "teacher"),)}
   run = with_teaching(
     tagged(tmp_path / "model", tmp_path / "student", **options)
   )
@@ -226,7 +226,7 @@ def test_a_teacher_that_does_not_fit_is_refused(
     task = dataclasses.replace(parts.task, labels=labels)
     return dataclasses.replace(parts, task=task)
 
-  options = {"teacher_checkpoint": teacher.output_dir}
+  options = {"teacher_checkpoint": (teacher.output_dir,)}
   for make_parts, message in (
     (parts_of, "has the labels animal, thing, but the student animal, plant:"),
     (tagging.make_parts, "head classification, which cannot teach token_class"),

@@ -58,7 +58,7 @@ def test_only_what_is_needed_is_read(folder):
 def test_all_files_are_found_before_the_first_is_read(folder):
   (folder / "train.tsv").write_text("no table")
   with pytest.raises(FileNotFoundError, match="none.tsv"):
-    read("MNLI", TRAIN | EVAL, data_dir=str(folder), dev_file="none.tsv")
+    read("MNLI", TRAIN | EVAL, data_dir=str(folder), dev_file=("none.tsv",))
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,10 @@ def test_a_missing_published_file_is_named(folder):
 
 def test_named_files_take_the_place_of_the_published_ones(folder):
   more = write(folder / "more.tsv", "MNLI", 4)
-  files = {"train_file": f"{more},{folder}/train.tsv", "dev_file": more}
+  files = {"train_file": (more, f"{folder}/train.tsv"), "dev_file": (more,)}
   both = TRAIN | EVAL
   assert read("MNLI", both, **files) == {"train": 14, "dev": 4}
-  assert read("MNLI", EVAL, data_dir=str(folder), dev_file=more) == {
+  assert read("MNLI", EVAL, data_dir=str(folder), dev_file=(more,)) == {
     "dev": 4,
     "dev_mismatched": 3,
   }
@@ -104,7 +104,7 @@ def test_named_files_take_the_place_of_the_published_ones(folder):
 
 def test_a_split_that_was_not_published_is_read_like_the_others(folder):
   own = write(folder / "own.txt", "NSMC", 5)
-  assert read("NSMC", EVAL, dev_file=own) == {"dev": 5}
+  assert read("NSMC", EVAL, dev_file=(own,)) == {"dev": 5}
   with pytest.raises(ValueError, match="--do_eval: give --dev_file, or --dev_"):
     read("NSMC", EVAL, data_dir=str(folder))
 

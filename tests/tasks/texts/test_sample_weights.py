@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 import keras_bert_impl as kb
-from keras_bert_impl import features
+from keras_bert_impl import features, options
 from keras_bert_impl.kinds.texts import (
   multi_label,
   sequence_classification,
   sequence_regression,
+  text_options,
   text_splits,
 )
 from keras_bert_impl.tasks.basics import example_types
@@ -68,10 +69,14 @@ def test_weights_of_classes_and_samples_are_multiplied():
   example = example_types.TextExample("0", "a", label="p")
   once = example_types.WeightedTextExample.of(example, 2.0)
   assert example_types.WeightedTextExample.of(once, 3.0).weight == 6
-  assert text_splits.class_weights("a=b=2, n=0", ("a=b", "n")) == {
-    "a=b": 2,
-    "n": 0,
-  }
+  assert class_weights("a=b=2, n=0", ("a=b", "n")) == {"a=b": 2, "n": 0}
+  assert class_weights({0: 2, 1: 1}, ("0", "1")) == {"0": 2, "1": 1}
+
+
+def class_weights(value, labels):
+  given = {"class_weight": value}
+  parsed = options.parsed(text_options.TextOptions, given)
+  return text_splits.class_weights(parsed["class_weight"], labels)
 
 
 @pytest.mark.parametrize(
@@ -85,4 +90,4 @@ def test_weights_of_classes_and_samples_are_multiplied():
 )
 def test_a_wrong_weight_of_a_class_is_told(value, message):
   with pytest.raises(ValueError, match=message):
-    text_splits.class_weights(value, ("n", "p"))
+    class_weights(value, ("n", "p"))

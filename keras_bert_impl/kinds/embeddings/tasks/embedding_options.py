@@ -90,7 +90,7 @@ class EmbeddingOptions(LateOptions):
     "Margin of triplet, by which the negative is to be farther away.",
     interval="[0, 1e6]",
   )
-  matryoshka_widths: str | None = options.field(
+  matryoshka_widths: tuple[int, ...] | None = options.listed(
     None,
     "Widths, comma-separated, to which vectors may be cut: each has a loss.",
   )
