@@ -26,11 +26,7 @@ def make_small():
       "num_train_steps": 4,
       "num_warmup_steps": 1,
     },
-    fine_tuning={
-      "train_batch_size": 8,
-      "num_train_epochs": 1,
-      "learning_rate": 1e-3,
-    },
+    fine_tuning={"train_batch_size": 8, "num_train_epochs": 1},
     features={},
     answers={"max_query_length": 8},
     num_restarts=2,

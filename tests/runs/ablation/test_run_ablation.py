@@ -184,6 +184,6 @@ def test_an_interrupted_table_ends_with_the_same_numbers(tmp_path):
     for folder in (whole, parts)
   )
   answers = {line.split("\t")[1] for line in first[1].splitlines()}
-  assert len(answers) > 10
+  assert len(answers) > 4
   assert second == first
   assert '/report.html">' in scripts.report(whole / "models/table_glue")
