@@ -84,6 +84,7 @@ setuptools.setup(
     "tpu-check": ["jax==0.10.2", "libtpu==0.0.42.1"],
     "tests": [
       "ai-edge-litert>=2.1",
+      "basedpyright==1.40.2",
       # What starlette's test client needs.
       "httpx2>=2",
       "huggingface-hub>=0.30",

@@ -149,7 +149,7 @@ _NAMES = {
 }
 
 
-def __getattr__(name):
+def _attribute(name):
   # Not at once, as the names need Keras. Of what is in it, `help` would write
   # all classes out, in 55,000 lines.
   if name == "__all__":
@@ -164,6 +164,10 @@ def __getattr__(name):
     value = _class(name)
   globals()[name] = value  # It is not looked up here again.
   return value
+
+
+if not typing.TYPE_CHECKING:  # It would hide names that there are not.
+  __getattr__ = _attribute
 
 
 def __dir__():

@@ -9,10 +9,13 @@ import math
 import numbers
 import os
 import types
+import typing
+from collections.abc import Callable
 from typing import NamedTuple
 
 from keras_bert_impl import file_errors, foreign_names
 
+_F = typing.TypeVar("_F", bound=Callable[..., typing.Any])
 _PACKAGE = f"{__name__.partition('.')[0]}."
 
 
@@ -179,7 +182,7 @@ _OPTIONS = (
 )
 
 
-def checked(function, rules=RULES):
+def checked(function: _F, rules=RULES) -> _F:
   """Returns a public function or method that checks its arguments first.
 
   Numbers of NumPy become those of Python, and what the file system refuses is
@@ -207,7 +210,7 @@ def checked(function, rules=RULES):
       raise explained from error
 
   call.__signature__ = signature  # Keras looks for it here.
-  return call
+  return typing.cast(_F, call)
 
 
 class Public(metaclass=foreign_names.Meta):
@@ -224,9 +227,11 @@ class Public(metaclass=foreign_names.Meta):
     if cls.__module__.startswith(_PACKAGE):  # Not those of users.
       check_methods(cls, cls.checked_methods)
 
-  def __getattr__(self, name):
-    foreign_names.check(type(self).__name__, name)
-    return super().__getattribute__(name)  # Raises what it did before.
+  if not typing.TYPE_CHECKING:  # It would hide names that there are not.
+
+    def __getattr__(self, name):
+      foreign_names.check(type(self).__name__, name)
+      return super().__getattribute__(name)  # Raises what it did before.
 
 
 def check_methods(cls, names=None, rules=RULES):

@@ -6,6 +6,7 @@ docs/migrating.md has whole programs in pairs.
 
 import abc
 import re
+import typing
 
 _ESTIMATOR = "kb.TextClassifier, kb.TokenTagger, kb.QuestionAnswerer, ..."
 # Ours, and a pattern of theirs: of attributes of the package, of its classes
@@ -105,9 +106,11 @@ def hint(name):
 class Meta(abc.ABCMeta):
   """Metaclass of classes whose foreign attributes are explained."""
 
-  def __getattr__(cls, name):
-    check(cls.__name__, name)
-    return super().__getattribute__(name)  # Raises what it did before.
+  if not typing.TYPE_CHECKING:  # It would hide names that there are not.
+
+    def __getattr__(cls, name):
+      check(cls.__name__, name)
+      return super().__getattribute__(name)  # Raises what it did before.
 
 
 def check(owner, name):

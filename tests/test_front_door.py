@@ -115,7 +115,8 @@ def names_for_editors():
   [block] = [
     node
     for node in tree.body
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+    if isinstance(node, ast.If)
+    and ast.unparse(node.test) == "typing.TYPE_CHECKING"
   ]
   names = set()
   for node in block.body:

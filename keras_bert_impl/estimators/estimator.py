@@ -6,7 +6,10 @@ import difflib
 import inspect
 import os
 import tempfile
+import typing
+from collections.abc import Callable, Iterable, Sequence
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -19,7 +22,12 @@ from keras_bert_impl import (
   progress,
 )
 from keras_bert_impl.checkpoints import reading
-from keras_bert_impl.estimators import keras_listener, model_card, records
+from keras_bert_impl.estimators import (
+  keras_listener,
+  model_card,
+  records,
+  typed,
+)
 from keras_bert_impl.model_folders import (
   conversion,
   model_files,
@@ -34,6 +42,13 @@ from keras_bert_impl.serving.small import export as small
 from keras_bert_impl.training import stopping
 from tfrecords.labelled import data_sets
 
+Input = typing.TypeVar("Input")
+Answer = typing.TypeVar("Answer")
+_Arguments = typing.ParamSpec("_Arguments")
+_Class = typing.TypeVar("_Class")
+if typing.TYPE_CHECKING:  # Of typing only from Python 3.11 on.
+  from typing_extensions import Unpack
+
 _TRAIN, _DEV = "train", "dev"
 # Patience of a run that keeps its best checkpoint and never stops.
 _NEVER = 1_000_000
@@ -45,7 +60,7 @@ _FLAGS = {
 }
 
 
-class Answering(calls.Public):
+class Answering(calls.Public, typing.Generic[Input, Answer]):
   """A model that answers plain Python values. Abstract.
 
   It points at a checkpoint, which its methods read when they need it.
@@ -70,7 +85,15 @@ class Answering(calls.Public):
   head = None
   _task = {}  # What the checkpoint says of it.
 
-  def __init__(self, checkpoint, max_seq_length=None, **files):
+  checkpoint: str
+  max_seq_length: int | None
+
+  def __init__(
+    self,
+    checkpoint: typed.Path,
+    max_seq_length: int | None = None,
+    **files: "Unpack[typed.FileNames]",
+  ) -> None:
     options.check_integers(
       options.SEQ_LENGTHS, **_given(max_seq_length=max_seq_length)
     )
@@ -88,20 +111,39 @@ class Answering(calls.Public):
     named = f", labels={files.shown(list(labels))}" if labels else ""
     return f"{type(self).__name__}({self.checkpoint!r}{named})"
 
-  @classmethod
-  def from_checkpoint(cls, path, *options, **named):
-    """Returns the model of a checkpoint, trained for its task or not.
+  if typing.TYPE_CHECKING:
 
-    Args:
-      path: str, as of `kb.from_checkpoint`, or a folder of `save`.
-      *options: of the class, in their order, or by name.
-      **named: those.
+    @classmethod
+    def from_checkpoint(  # noqa: D102
+      cls: Callable[_Arguments, _Class],
+      *args: _Arguments.args,
+      **kwargs: _Arguments.kwargs,
+    ) -> _Class: ...
 
-    Raises:
-      FileNotFoundError: there is no such checkpoint.
-      ValueError: an option is wrong; names it.
-    """
-    return cls(path, *options, **named)
+  else:
+
+    @classmethod
+    def from_checkpoint(cls, path, *options, **named):
+      """Returns the model of a checkpoint, trained for its task or not.
+
+      Args:
+        path: str, as of `kb.from_checkpoint`, or a folder of `save`.
+        *options: of the class, in their order, or by name.
+        **named: those.
+
+      Raises:
+        FileNotFoundError: there is no such checkpoint.
+        ValueError: an option is wrong; names it.
+      """
+      return cls(path, *options, **named)
+
+  @typing.overload
+  def predict(self, inputs: Input, batch_size: int = 32) -> Answer: ...
+
+  @typing.overload
+  def predict(
+    self, inputs: Iterable[Input | list[str]], batch_size: int = 32
+  ) -> list[Answer]: ...
 
   def predict(self, inputs, batch_size=32):
     """Answers inputs, those of similar length together.
@@ -148,7 +190,12 @@ class Answering(calls.Public):
         raise
       raise ValueError(f"{self.checkpoint}: {servables.NO_NUMBERS}.") from error
 
-  def export(self, export_dir, model_name=None, **values):
+  def export(
+    self,
+    export_dir: typed.Path,
+    model_name: str | None = None,
+    **values: typing.Any,
+  ) -> str:
     """Writes a SavedModel that answers raw strings, or a file for clients.
 
     Args:
@@ -213,7 +260,7 @@ class Answering(calls.Public):
     return servable
 
 
-class Estimator(Answering):
+class Estimator(Answering[Input, Answer]):
   """A model that is trained on plain Python values too. Abstract.
 
   `fit` trains from the newest checkpoint and makes the next one, by the same
@@ -240,7 +287,15 @@ class Estimator(Answering):
   # Whether a folder of a run is one that the user has named.
   _has_report = True
 
-  def __init__(self, checkpoint, max_seq_length=None, **files):
+  results: dict[str, typing.Any]
+  fit_settings: dict[str, typing.Any]
+
+  def __init__(
+    self,
+    checkpoint: typed.Path,
+    max_seq_length: int | None = None,
+    **files: "Unpack[typed.FileNames]",
+  ) -> None:
     super().__init__(checkpoint, max_seq_length, **files)
     self.results, self.fit_settings = {}, {}
     self._temporary = None
@@ -248,16 +303,16 @@ class Estimator(Answering):
 
   def fit(
     self,
-    data,
-    targets=None,
-    validation_data=None,
-    epochs=None,
-    batch_size=None,
-    output_dir=None,
-    restore_best=False,
-    callbacks=(),
-    **settings,
-  ):
+    data: typed.Data,
+    targets: Iterable[typing.Any] | None = None,
+    validation_data: typed.HeldOut | None = None,
+    epochs: float | None = None,
+    batch_size: int | None = None,
+    output_dir: typed.Path | None = None,
+    restore_best: bool = False,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    **settings: "Unpack[typed.FitSettings]",
+  ) -> keras.callbacks.History:
     """Trains the model.
 
     Args:
@@ -299,7 +354,7 @@ class Estimator(Answering):
     weights = settings.pop(records.WEIGHT, None)
     data = records.weighted(data, weights, self._keys)
     columns = self._pop_columns(settings)
-    splits = self._splits(data, targets, validation_data, columns)
+    splits = _splits(self, data, targets, validation_data, columns)
     values = _flags(epochs, batch_size, settings)
     values |= {"do_train": True, "do_eval": _DEV in splits}
     if restore_best:
@@ -327,8 +382,13 @@ class Estimator(Answering):
     return listener.end()
 
   def evaluate(
-    self, data, targets=None, batch_size=None, predict=None, **settings
-  ):
+    self,
+    data: typed.Data,
+    targets: Iterable[typing.Any] | None = None,
+    batch_size: int | None = None,
+    predict: Callable | None = None,
+    **settings: typing.Any,
+  ) -> dict[str, float]:
     """Returns {metric: float}, the official scores of labelled examples.
 
     Args:
@@ -353,7 +413,7 @@ class Estimator(Answering):
       results = self._run(splits, folder, values, listener, predict)
     return results["eval"][_DEV]["scores"]
 
-  def save(self, path):
+  def save(self, path: typed.Path) -> None:
     """Writes a folder with model, tokenizer, task and model card.
 
     `from_checkpoint`, the scripts and `transformers` read it.
@@ -400,21 +460,6 @@ class Estimator(Answering):
     """Takes the names of columns out of settings, {setting: name}."""
     return _given(**{name: settings.pop(name, None) for name in self._columns})
 
-  def _splits(self, data, targets, validation_data, columns):
-    records.check_columns(columns, self._keys, data, validation_data)
-    examples = self._examples(data, targets, columns=columns)
-    if validation_data is None:
-      return {_TRAIN: examples}
-    if isinstance(validation_data, float):
-      options.check_numbers("(0, 1)", validation_data=validation_data)
-      kept, held_out = self._hold_out(examples, validation_data)
-      return {_TRAIN: kept, _DEV: held_out}
-    name = "validation_data"
-    if not isinstance(validation_data, tuple):
-      validation_data = (validation_data,)
-    held_out = self._examples(*validation_data, name=name, columns=columns)
-    return {_TRAIN: examples, _DEV: held_out}
-
   def _examples(self, data, targets=None, name="data", columns=None):
     if isinstance(data, str | os.PathLike) and targets is None:
       return self._read_file(os.fspath(data), **columns or {})
@@ -425,21 +470,13 @@ class Estimator(Answering):
       )
     ]
 
-  def _length(self):
-    """Returns the most tokens of an example: as given, trained or usual."""
-    known = self.max_seq_length or self._task.get("max_seq_length")
-    if known:
-      return known
-    config = reading.open_checkpoint(self.checkpoint).described().config
-    return min(filter(None, (self._default_length, config.longest_input)))
-
   def _run(
     self, splits, output_dir, values, listener, predict=None, has_report=False
   ):
     """Runs the job of splits and values; returns its results."""
     of_settings, others = _split(
       fine_tuning_config.FineTuningConfig,
-      {"max_seq_length": self._length()} | vars(self._files) | values,
+      {"max_seq_length": _length(self)} | vars(self._files) | values,
     )
     of_task, of_training = _split(self.kind.options, others)
     _check_settings(of_training, self.kind.options, self._columns)
@@ -461,6 +498,32 @@ class Estimator(Answering):
       predict=predict,
       has_report=has_report,
     )
+
+
+def _splits(estimator, data, targets, validation_data, columns):
+  """Returns {split: examples} of what `fit` is given."""
+  records.check_columns(columns, estimator._keys, data, validation_data)
+  examples = estimator._examples(data, targets, columns=columns)
+  if validation_data is None:
+    return {_TRAIN: examples}
+  if isinstance(validation_data, float):
+    options.check_numbers("(0, 1)", validation_data=validation_data)
+    kept, held_out = estimator._hold_out(examples, validation_data)
+    return {_TRAIN: kept, _DEV: held_out}
+  name = "validation_data"
+  if not isinstance(validation_data, tuple):
+    validation_data = (validation_data,)
+  held_out = estimator._examples(*validation_data, name=name, columns=columns)
+  return {_TRAIN: examples, _DEV: held_out}
+
+
+def _length(estimator):
+  """Returns the most tokens of an example: as given, trained or usual."""
+  known = estimator.max_seq_length or estimator._task.get("max_seq_length")
+  if known:
+    return known
+  config = reading.open_checkpoint(estimator.checkpoint).described().config
+  return min(filter(None, (estimator._default_length, config.longest_input)))
 
 
 def _pop_verbose(settings):

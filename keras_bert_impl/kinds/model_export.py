@@ -1,5 +1,8 @@
 """Exports Keras models: `kb.export`."""
 
+import os
+import typing
+
 import numpy as np
 
 from keras_bert_impl import calls, choices, heads, kinds
@@ -14,17 +17,17 @@ from keras_bert_impl.tokenizers.graph import tokenizer as tokenizer_lib
 
 @calls.checked
 def export(
-  model,
-  tokenizer=None,
-  export_dir=None,
+  model: typing.Any,
+  tokenizer: typing.Any = None,
+  export_dir: str | os.PathLike[str] | None = None,
   *,
-  max_seq_length=None,
-  model_name=None,
-  weights_dtype=None,
-  compute_dtype="float32",
-  signature_names=choices.GOOGLE,
-  **options,
-):
+  max_seq_length: int | None = None,
+  model_name: str | None = None,
+  weights_dtype: str | None = None,
+  compute_dtype: str = "float32",
+  signature_names: str = choices.GOOGLE,
+  **options: typing.Any,
+) -> str:
   """Writes a SavedModel that takes strings, or a file of LiteRT or ONNX.
 
     kb.export(model, tokenizer, "served/stars")

@@ -2,6 +2,8 @@
 
 import contextlib
 import dataclasses
+import os
+import typing
 import warnings
 
 from keras_bert_impl import calls, choices, given_arrays, options
@@ -58,8 +60,12 @@ _OF_OTHERS = {
 
 @calls.checked
 def from_checkpoint(
-  path, heads=False, allow_partial=False, dtype=None, names=choices.GOOGLE
-):
+  path: str | os.PathLike[str],
+  heads: bool = False,
+  allow_partial: bool = False,
+  dtype: typing.Any = None,
+  names: str = choices.GOOGLE,
+) -> typing.Any:
   """Loads a model with its weights from a checkpoint.
 
   Args:

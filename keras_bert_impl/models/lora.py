@@ -4,6 +4,9 @@ Source: Hu et al. 2021, arXiv:2106.09685.
 """
 
 import functools
+import os
+import typing
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,6 +15,8 @@ from keras_bert_impl.checkpoints import assignment
 from keras_bert_impl.checkpoints.formats import peft_format
 from keras_bert_impl.checkpoints.naming import adapters, names
 from keras_bert_impl.layers.basics import layer
+
+_Model = typing.TypeVar("_Model")
 
 
 def _are_names(value):
@@ -38,7 +43,12 @@ _OF_LORA = _RULES | {
 
 
 @functools.partial(calls.checked, rules=_OF_LORA)
-def lora(model, rank=8, targets=TARGETS, alpha=None):
+def lora(
+  model: _Model,
+  rank: int = 8,
+  targets: str | Sequence[str] = TARGETS,
+  alpha: float | None = None,
+) -> _Model:
   """Adds adapters to a model, and freezes all else but its head.
 
   The head is what stands on the encoder, the pooler included. To be called
@@ -76,7 +86,7 @@ def lora(model, rank=8, targets=TARGETS, alpha=None):
 
 
 @calls.checked
-def merge_lora(model):
+def merge_lora(model: _Model) -> _Model:
   """Adds the adapters to the kernels and removes them; returns `model`.
 
   What is frozen stays so. Compile it again to train.
@@ -90,7 +100,11 @@ def merge_lora(model):
 
 
 @functools.partial(calls.checked, rules=_RULES)
-def save_lora(model, folder, base=None):
+def save_lora(
+  model: typing.Any,
+  folder: str | os.PathLike[str],
+  base: str | None = None,
+) -> None:
   """Writes the adapters, and the head, into a folder for `peft`.
 
   Args:
@@ -109,7 +123,7 @@ def save_lora(model, folder, base=None):
 
 
 @calls.checked
-def load_lora(model, folder):
+def load_lora(model: typing.Any, folder: str | os.PathLike[str]) -> typing.Any:
   """Adds the adapters in a folder of `peft` to a model; freezes as `lora`.
 
   What else is stored there, such as the head, is loaded too.

@@ -10,6 +10,8 @@ tensorflow_text.
 """
 
 import importlib
+import os
+import typing
 
 from absl import logging
 
@@ -24,6 +26,9 @@ from keras_bert_impl.tokenizers.formats.tokenizer_options import (
   WordPieceOptions,
 )
 from keras_bert_impl.tokenizers.formats.vocabularies import Vocabulary
+
+if typing.TYPE_CHECKING:
+  from keras_bert_impl.tokenizers.graph.tokenizer import Tokenizer
 
 # {class: (its module, kind of its vocabularies)}.
 _CLASSES = {
@@ -43,7 +48,11 @@ __all__ = [
 
 
 @calls.checked
-def load(path, default_family=None, **options):
+def load(
+  path: str | os.PathLike[str],
+  default_family: str | None = None,
+  **options: typing.Any,
+) -> "Tokenizer":
   """Returns the tokenizer that the files of a model describe.
 
   Warns if it does not know the words of a sample in its own script.

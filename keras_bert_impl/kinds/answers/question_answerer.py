@@ -1,19 +1,50 @@
 """Answers questions with spans of a text, from Python."""
 
-from collections.abc import Mapping
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+
+import keras
 
 from keras_bert_impl import heads
-from keras_bert_impl.estimators import estimator, records
+from keras_bert_impl.estimators import estimator, records, typed
 from keras_bert_impl.kinds.answers import (
   answer_kind,
   squad_files,
 )
 from keras_bert_impl.tasks.basics import example_types
 
+if typing.TYPE_CHECKING:
+  from typing_extensions import Unpack
+
+
 _OF_ANSWERS = {"text", "answer_start"}
 
 
-class QuestionAnswerer(estimator.Estimator):
+class Span(typing.TypedDict):
+  """Answer to a question."""
+
+  answer: str
+  start: int
+  end: int
+  score: float
+  null_score: float
+
+
+class AnswerSettings(typed.FitSettings, total=False):
+  """Settings of `fit`."""
+
+  answer_head: str | None
+  answer_rules: str
+  bilstm_width: int | None
+  doc_stride: int
+  max_answer_length: int
+  max_query_length: int
+  n_best_size: int
+  null_score_diff_threshold: float | None
+  version_2_with_negative: bool
+
+
+class QuestionAnswerer(estimator.Estimator[Mapping[str, typing.Any], Span]):
   """Answers questions with spans of a text, of any length.
 
       answerer = kb.QuestionAnswerer.from_checkpoint("klue/bert-base")
@@ -45,12 +76,31 @@ class QuestionAnswerer(estimator.Estimator):
   kind = answer_kind.KIND
 
   def __init__(
-    self, checkpoint, can_be_unanswerable=None, max_seq_length=None, **files
-  ):
+    self,
+    checkpoint: typed.Path,
+    can_be_unanswerable: bool | None = None,
+    max_seq_length: int | None = None,
+    **files: "Unpack[typed.FileNames]",
+  ) -> None:
     super().__init__(checkpoint, max_seq_length, **files)
     if can_be_unanswerable is None:
       can_be_unanswerable = self._task.get("version_2_with_negative", False)
     self.can_be_unanswerable = can_be_unanswerable
+
+  if typing.TYPE_CHECKING:
+
+    def fit(  # noqa: D102
+      self,
+      data: typed.Data,
+      targets: Iterable[typing.Any] | None = None,
+      validation_data: typed.HeldOut | None = None,
+      epochs: float | None = None,
+      batch_size: int | None = None,
+      output_dir: typed.Path | None = None,
+      restore_best: bool = False,
+      callbacks: Sequence[keras.callbacks.Callback] = (),
+      **settings: "Unpack[AnswerSettings]",
+    ) -> keras.callbacks.History: ...
 
   def _is_single(self, inputs):
     return isinstance(inputs, Mapping)

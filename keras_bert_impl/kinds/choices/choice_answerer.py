@@ -1,6 +1,7 @@
 """Chooses among continuations or answers, from Python."""
 
 import collections
+import typing
 from collections.abc import Mapping
 
 from keras_bert_impl import heads
@@ -10,7 +11,14 @@ from keras_bert_impl.tasks.basics import example_types
 from tfrecords.labelled import data_sets
 
 
-class ChoiceAnswerer(estimator.Estimator):
+class Choice(typing.TypedDict):
+  """Answer to a text with choices."""
+
+  choice: int
+  probabilities: list[float]
+
+
+class ChoiceAnswerer(estimator.Estimator[Mapping[str, typing.Any], Choice]):
   """Chooses among continuations of a text, or answers to it.
 
       answerer = kb.ChoiceAnswerer.from_checkpoint("klue/bert-base")

@@ -10,11 +10,12 @@ from keras_bert_impl.kinds.embeddings import (
 )
 from keras_bert_impl.sentences import folders
 
+Pair = tuple[str, str] | list[str]
 # Keys of an example.
 _FIELDS = ("texts", "anchor", "positive", "negative", "score")
 
 
-class EmbeddingEstimator(estimator.Estimator):
+class EmbeddingEstimator(estimator.Estimator[Pair, float]):
   """Base class of what is trained on `EmbeddingExample`s. Abstract.
 
   An example is a str; a tuple of texts, the anchor first; two texts and a

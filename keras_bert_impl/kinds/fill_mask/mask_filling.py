@@ -1,11 +1,23 @@
 """Fills the masks of texts, from Python."""
 
+import typing
+
 from keras_bert_impl import heads
-from keras_bert_impl.estimators import estimator
+from keras_bert_impl.estimators import estimator, typed
 from keras_bert_impl.kinds.fill_mask import fill_mask_kind
 
+if typing.TYPE_CHECKING:
+  from typing_extensions import Unpack
 
-class FillMask(estimator.Answering):
+
+class Filling(typing.TypedDict):
+  """A token for a mask."""
+
+  token: str
+  score: float
+
+
+class FillMask(estimator.Answering[str, list[list[Filling]]]):
   """Fills the masks of texts with the likeliest tokens.
 
       fill_mask = kb.FillMask.from_checkpoint("klue/bert-base")
@@ -25,7 +37,13 @@ class FillMask(estimator.Answering):
   kind = fill_mask_kind.KIND
   head = heads.FILL_MASK
 
-  def __init__(self, checkpoint, top_k=5, max_seq_length=None, **files):
+  def __init__(
+    self,
+    checkpoint: typed.Path,
+    top_k: int = 5,
+    max_seq_length: int | None = None,
+    **files: "Unpack[typed.FileNames]",
+  ) -> None:
     super().__init__(checkpoint, max_seq_length, **files)
     self._top_k = top_k
 

@@ -1,12 +1,41 @@
 """Puts documents in order for a query, from Python."""
 
+import typing
+from collections.abc import Iterable, Sequence
+
+import keras
+
 from keras_bert_impl import heads
-from keras_bert_impl.estimators import records
+from keras_bert_impl.estimators import records, typed
 from keras_bert_impl.kinds.embeddings import embedding_trainer
 from keras_bert_impl.kinds.reranking import (
   mining,
   reranking_kind,
 )
+
+if typing.TYPE_CHECKING:
+  from typing_extensions import Unpack
+
+
+class Ranked(typing.TypedDict):
+  """A document in the order of its score."""
+
+  index: int
+  score: float
+
+
+class RerankerSettings(typed.FitSettings, total=False):
+  """Settings of `fit`."""
+
+  first_mined_rank: int
+  label_column: str
+  last_mined_rank: int
+  mine: typing.Any
+  mining_margin: float
+  num_candidates: int
+  num_negatives: int
+  ranking_loss: str
+  text_columns: Sequence[str]
 
 
 class Reranker(embedding_trainer.EmbeddingEstimator):
@@ -37,7 +66,28 @@ class Reranker(embedding_trainer.EmbeddingEstimator):
   head = heads.REGRESSION
   kind = reranking_kind.KIND
 
-  def rank(self, query, documents, top_k=None, batch_size=32):
+  if typing.TYPE_CHECKING:
+
+    def fit(  # noqa: D102
+      self,
+      data: typed.Data,
+      targets: Iterable[typing.Any] | None = None,
+      validation_data: typed.HeldOut | None = None,
+      epochs: float | None = None,
+      batch_size: int | None = None,
+      output_dir: typed.Path | None = None,
+      restore_best: bool = False,
+      callbacks: Sequence[keras.callbacks.Callback] = (),
+      **settings: "Unpack[RerankerSettings]",
+    ) -> keras.callbacks.History: ...
+
+  def rank(
+    self,
+    query: str,
+    documents: Sequence[str],
+    top_k: int | None = None,
+    batch_size: int = 32,
+  ) -> list[Ranked]:
     """Puts documents in order.
 
     Args:

@@ -1,13 +1,46 @@
 """Tags the tokens of sentences, from Python."""
 
+import typing
+from collections.abc import Iterable, Sequence
+
+import keras
+
 from keras_bert_impl import heads, options
-from keras_bert_impl.estimators import estimator, records
+from keras_bert_impl.estimators import estimator, records, typed
 from keras_bert_impl.kinds.tags import tag_files, tag_kind
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.tasks.basics import example_types
 
+if typing.TYPE_CHECKING:
+  from typing_extensions import Unpack
 
-class TokenTagger(estimator.Estimator):
+
+class Entity(typing.TypedDict):
+  """An entity of a text, or a token with its tag."""
+
+  label: str
+  text: str
+  start: int
+  end: int
+  score: float
+
+
+class TagSettings(typed.FitSettings, total=False):
+  """Settings of `fit`."""
+
+  approach: str
+  context: str
+  doc_stride: int | None
+  features: str | None
+  lstm_width: int
+  tag_column: int
+  tag_scheme: str | None
+  token_column: int
+  token_unit: str
+  use_crf: bool
+
+
+class TokenTagger(estimator.Estimator[str, list[Entity]]):
   """Finds named entities and other spans, or tags each token.
 
       tagger = kb.TokenTagger.from_checkpoint("klue/bert-base")
@@ -40,10 +73,31 @@ class TokenTagger(estimator.Estimator):
   _columns = ("token_column", "tag_column")
   kind = tag_kind.KIND
 
-  def __init__(self, checkpoint, tag_scheme=None, max_seq_length=None, **files):
+  def __init__(
+    self,
+    checkpoint: typed.Path,
+    tag_scheme: str | None = None,
+    max_seq_length: int | None = None,
+    **files: "Unpack[typed.FileNames]",
+  ) -> None:
     super().__init__(checkpoint, max_seq_length, **files)
     options.check_values(self.kind.options, {"tag_scheme": tag_scheme})
     self.tag_scheme = tag_scheme or self._task.get("tag_scheme")
+
+  if typing.TYPE_CHECKING:
+
+    def fit(  # noqa: D102
+      self,
+      data: typed.Data,
+      targets: Iterable[typing.Any] | None = None,
+      validation_data: typed.HeldOut | None = None,
+      epochs: float | None = None,
+      batch_size: int | None = None,
+      output_dir: typed.Path | None = None,
+      restore_best: bool = False,
+      callbacks: Sequence[keras.callbacks.Callback] = (),
+      **settings: "Unpack[TagSettings]",
+    ) -> keras.callbacks.History: ...
 
   def _answer(self, row):
     columns = {

@@ -1,9 +1,13 @@
 """Classifies or scores texts or pairs of texts, from Python."""
 
 import numbers
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+
+import keras
 
 from keras_bert_impl import heads
-from keras_bert_impl.estimators import estimator, records
+from keras_bert_impl.estimators import estimator, records, typed
 from keras_bert_impl.kinds.texts import (
   classification_data,
   text_kind,
@@ -11,8 +15,35 @@ from keras_bert_impl.kinds.texts import (
 )
 from keras_bert_impl.tasks.basics import example_types
 
+TextInput = str | tuple[str, str] | Mapping[str, typing.Any]
 
-class TextClassifier(estimator.Estimator):
+if typing.TYPE_CHECKING:
+  from typing_extensions import Unpack
+
+
+class TextAnswer(typing.TypedDict):
+  """Answer to a text: of classes, scores or several labels, which have some."""
+
+  label: str
+  score: float
+  probabilities: dict[str, float]
+  labels: list[str]
+
+
+class TextSettings(typed.FitSettings, total=False):
+  """Settings of `fit`."""
+
+  bilstm_width: int | None
+  class_weight: Mapping[typing.Any, float] | None
+  label_column: str | Sequence[str]
+  label_separator: str
+  metrics: Sequence[str] | None
+  sample_weight: Iterable[float]
+  text_column: str
+  text_pair_column: str
+
+
+class TextClassifier(estimator.Estimator[TextInput, TextAnswer]):
   """Classifies or scores texts or pairs of texts.
 
       classifier = kb.TextClassifier.from_checkpoint("klue/bert-base")
@@ -63,12 +94,12 @@ class TextClassifier(estimator.Estimator):
 
   def __init__(
     self,
-    checkpoint,
-    labels=(),
-    max_seq_length=None,
-    multi_label=None,
-    **files,
-  ):
+    checkpoint: typed.Path,
+    labels: Sequence[str] | None = (),
+    max_seq_length: int | None = None,
+    multi_label: bool | None = None,
+    **files: "Unpack[typed.FileNames]",
+  ) -> None:
     super().__init__(checkpoint, max_seq_length, **files)
     trained = self._task.get("head")
     if multi_label is None:
@@ -85,6 +116,21 @@ class TextClassifier(estimator.Estimator):
     elif labels is not None:
       labels = records.strings_of(labels, "labels")
     self.labels = labels if labels is None else tuple(labels)
+
+  if typing.TYPE_CHECKING:
+
+    def fit(  # noqa: D102
+      self,
+      data: typed.Data,
+      targets: Iterable[typing.Any] | None = None,
+      validation_data: typed.HeldOut | None = None,
+      epochs: float | None = None,
+      batch_size: int | None = None,
+      output_dir: typed.Path | None = None,
+      restore_best: bool = False,
+      callbacks: Sequence[keras.callbacks.Callback] = (),
+      **settings: "Unpack[TextSettings]",
+    ) -> keras.callbacks.History: ...
 
   @property
   def _class_names(self):

@@ -2,12 +2,14 @@
 
 import dataclasses
 import functools
+import typing
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import heads, options
-from keras_bert_impl.estimators import records
+from keras_bert_impl.estimators import records, typed
 from keras_bert_impl.kinds.embeddings.encoders import (
   text_encoder,
   token_matches,
@@ -16,6 +18,10 @@ from keras_bert_impl.kinds.embeddings.servables import late_vectors
 from keras_bert_impl.kinds.embeddings.tasks import losses, max_sim
 from keras_bert_impl.sentences import folder_models, folders
 from keras_bert_impl.tokenizers.graph import late_interaction
+
+if typing.TYPE_CHECKING:
+  from typing_extensions import Self
+
 
 _QUERY, _DOCUMENT = late_interaction.KINDS
 _DOCUMENT_LENGTH = 180  # as published
@@ -53,7 +59,13 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     super().__init__(model, tokenizer, texts)
 
   @classmethod
-  def from_checkpoint(cls, path, dtype=None, max_seq_length=None, **settings):
+  def from_checkpoint(
+    cls,
+    path: typed.Path,
+    dtype: typing.Any = None,
+    max_seq_length: int | None = None,
+    **settings: typing.Any,
+  ) -> "Self":
     """Loads a folder that PyLate wrote, or any checkpoint.
 
     Args:
@@ -76,7 +88,9 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     texts = dataclasses.replace(texts, max_seq_length=length, late=late)
     return cls(encoder.model, encoder.tokenizer, texts)
 
-  def encode_query(self, texts, batch_size=32):
+  def encode_query(
+    self, texts: str | Iterable[str], batch_size: int = 32
+  ) -> typing.Any:
     """Encodes queries, after the prompt "query" if there is one.
 
     Args:
@@ -92,7 +106,9 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     """
     return self._encode(_QUERY, texts, batch_size)
 
-  def encode_document(self, texts, batch_size=32):
+  def encode_document(
+    self, texts: str | Iterable[str], batch_size: int = 32
+  ) -> typing.Any:
     """Encodes documents: vectors of all tokens but the skipped ones.
 
     Args, returns and raises: as `encode_query`.
@@ -121,7 +137,7 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
       batch_size,
     )
 
-  def similarity(self, a, b):
+  def similarity(self, a: typing.Any, b: typing.Any) -> np.ndarray:
     """Returns MaxSim of each query of `a` with each document of `b`.
 
     Args:
@@ -141,7 +157,13 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
       return np.zeros((len(a), len(b)), np.float32)
     return np.concatenate([*max_sim.blocks(a, b)])
 
-  def rank(self, query, documents, top_k=None, batch_size=32):
+  def rank(
+    self,
+    query: str,
+    documents: Sequence[str],
+    top_k: int | None = None,
+    batch_size: int = 32,
+  ) -> list[dict[str, typing.Any]]:
     """Puts documents in order.
 
     Args:
@@ -162,7 +184,7 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     [scores] = self.similarity(self.encode_query(query), vectors)
     return records.best(scores, top_k)
 
-  def highlight(self, query, document):
+  def highlight(self, query: str, document: str) -> list[dict[str, typing.Any]]:
     """Says which word of a document each token of a query matched.
 
       encoder.highlight("누가 앉았지?", "고양이가 앉았다.")

@@ -1,6 +1,8 @@
 """Encodes sentences as vectors, from Python."""
 
+import typing
 import warnings
+from collections.abc import Iterable
 
 import keras
 import numpy as np
@@ -43,15 +45,15 @@ class SentenceEncoder(text_encoder.TextEncoder):
 
   def encode(
     self,
-    sentences,
-    prompt_name=None,
-    prompt=None,
-    batch_size=32,
-    normalize_embeddings=False,
-    prompt_type=None,
-    truncate_dim=None,
-    **of_mteb,
-  ):
+    sentences: str | Iterable[typing.Any],
+    prompt_name: str | None = None,
+    prompt: str | None = None,
+    batch_size: int = 32,
+    normalize_embeddings: bool = False,
+    prompt_type: typing.Any = None,
+    truncate_dim: int | None = None,
+    **of_mteb: typing.Any,
+  ) -> np.ndarray:
     """Encodes sentences as vectors, those of similar length together.
 
     Args:
@@ -91,7 +93,7 @@ class SentenceEncoder(text_encoder.TextEncoder):
       vectors = keras.ops.convert_to_numpy(keras.ops.normalize(vectors))
     return vectors[0] if is_one else vectors
 
-  def similarity(self, a, b):
+  def similarity(self, a: typing.Any, b: typing.Any) -> np.ndarray:
     """Returns the cosine of each vector of `a` with each of `b`.
 
       encoder.similarity(encoder.encode(queries), encoder.encode(documents))
@@ -116,7 +118,7 @@ class SentenceEncoder(text_encoder.TextEncoder):
       )
     return a @ b.T
 
-  def similarity_pairwise(self, a, b):
+  def similarity_pairwise(self, a: typing.Any, b: typing.Any) -> np.ndarray:
     """Returns the cosine of each vector of `a` with that of `b`, float32 [N].
 
     Args: as of `similarity`, of as many vectors.

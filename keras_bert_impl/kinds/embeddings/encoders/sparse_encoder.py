@@ -1,5 +1,8 @@
 """Encodes texts as weights of tokens, for a search index, from Python."""
 
+import typing
+from collections.abc import Iterable
+
 import numpy as np
 import scipy.sparse
 
@@ -31,8 +34,13 @@ class SparseEncoder(text_encoder.TextEncoder):
   similarity_name = "dot"
 
   def encode(
-    self, texts, prompt_name=None, prompt=None, batch_size=32, max_tokens=None
-  ):
+    self,
+    texts: str | Iterable[str],
+    prompt_name: str | None = None,
+    prompt: str | None = None,
+    batch_size: int = 32,
+    max_tokens: int | None = None,
+  ) -> typing.Any:
     """Encodes texts as weights of tokens, those of similar length together.
 
     Args:
@@ -64,7 +72,7 @@ class SparseEncoder(text_encoder.TextEncoder):
     )
     return found[0] if is_one else found
 
-  def similarity(self, a, b):
+  def similarity(self, a: typing.Any, b: typing.Any) -> np.ndarray:
     """Returns the dot product of each vector of `a` with each of `b`.
 
       encoder.similarity(encoder.encode(queries), encoder.encode(documents))

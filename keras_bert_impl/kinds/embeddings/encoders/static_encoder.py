@@ -1,15 +1,24 @@
 """Encodes sentences as vectors without a transformer, from Python."""
 
+import typing
+from collections.abc import Iterable
+
+import keras
 import numpy as np
 
 from keras_bert_impl import files, heads
 from keras_bert_impl.checkpoints.descriptions import vocab_size
+from keras_bert_impl.estimators import typed
 from keras_bert_impl.kinds.embeddings.encoders import (
   sentence_encoder,
   static_distillation,
 )
 from keras_bert_impl.kinds.embeddings.servables import static_vectors
 from keras_bert_impl.tokenizers.graph import prompts
+
+if typing.TYPE_CHECKING:
+  from typing_extensions import Self
+
 
 # Adam at a constant rate, as a table is trained: no decay, no clipping.
 _TRAINING = {
@@ -65,7 +74,13 @@ class StaticEncoder(sentence_encoder.SentenceEncoder):
     super().__init__(model, tokenizer, texts)
 
   @classmethod
-  def distil(cls, encoder, size=256, weighting="sif", batch_size=256):
+  def distil(
+    cls,
+    encoder: typing.Any,
+    size: int = 256,
+    weighting: str = "sif",
+    batch_size: int = 256,
+  ) -> "Self":
     """Makes static embeddings of an encoder, without any data.
 
     Each token of the vocabulary is encoded alone, between its special tokens.
@@ -94,14 +109,14 @@ class StaticEncoder(sentence_encoder.SentenceEncoder):
 
   def fit(
     self,
-    data,
-    targets=None,
-    validation_data=None,
-    epochs=1,
-    batch_size=256,
-    learning_rate=1e-3,
-    **settings,
-  ):
+    data: typed.Data,
+    targets: Iterable[typing.Any] | None = None,
+    validation_data: typed.HeldOut | None = None,
+    epochs: float = 1,
+    batch_size: int = 256,
+    learning_rate: float = 1e-3,
+    **settings: typing.Any,
+  ) -> keras.callbacks.History:
     """Trains the table by Adam, a constant rate and losses of whole batches.
 
     Args:

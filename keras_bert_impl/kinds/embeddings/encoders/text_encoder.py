@@ -5,13 +5,16 @@ import dataclasses
 import functools
 import os
 import tempfile
+import typing
+from collections.abc import Iterable, Sequence
 
+import keras
 import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import calls, files, heads, options, tokenizers
 from keras_bert_impl.checkpoints import hub
-from keras_bert_impl.estimators import records
+from keras_bert_impl.estimators import records, typed
 from keras_bert_impl.kinds.embeddings import (
   embedding_kind,
   embedding_trainer,
@@ -20,7 +23,11 @@ from keras_bert_impl.kinds.embeddings import (
 from keras_bert_impl.sentences import folder_models, folders
 from keras_bert_impl.serving.small import export as small
 from keras_bert_impl.tokenizers.graph import prompts
+from keras_bert_impl.tokenizers.graph import tokenizer as tokenizer_lib
 from keras_bert_impl.training import experiment
+
+if typing.TYPE_CHECKING:
+  from typing_extensions import Self, Unpack
 
 # The classes of other vectors than dense ones.
 _CLASSES = {
@@ -41,6 +48,36 @@ _NOT_HERE = dict.fromkeys(
   " kb.EmbeddingModel(encoder.model.encoder, pooling) or of the class"
   " kb.SparseEncoder or kb.MultiVectorEncoder.",
 )
+
+
+class EncoderSettings(typed.FitSettings, total=False):
+  """Settings of `fit`."""
+
+  attend_to_expansion_tokens: bool | None
+  batch_size: int
+  both_ways: bool
+  callbacks: Sequence[typing.Any]
+  chunk_size: int | None
+  do_query_expansion: bool | None
+  document_flops_weight: float
+  document_prefix: str | None
+  document_prompt: str | None
+  embedding_size: int | None
+  epochs: float
+  label_column: str
+  loss: str
+  margin: float
+  matryoshka_widths: Sequence[int] | None
+  pooling: str | None
+  query_flops_weight: float
+  query_length: int | None
+  query_prefix: str | None
+  query_prompt: str | None
+  restore_best: bool
+  skiplist_words: str | None
+  temperature: float | None
+  text_columns: Sequence[str]
+  vectors: str | None
 
 
 class _Shown:
@@ -74,7 +111,12 @@ class TextEncoder(_Shown, calls.Public):
   similarity_name = "cosine"
   _not_here = _NOT_HERE
 
-  def __init__(self, model, tokenizer, texts=None):
+  def __init__(
+    self,
+    model: keras.Model,
+    tokenizer: tokenizer_lib.Tokenizer,
+    texts: folders.Texts | None = None,
+  ) -> None:
     self.model = model
     self.tokenizer = tokenizer
     self.texts = texts or folders.Texts()
@@ -93,7 +135,9 @@ class TextEncoder(_Shown, calls.Public):
     self._compile()
 
   @classmethod
-  def from_checkpoint(cls, path, dtype=None):
+  def from_checkpoint(
+    cls, path: typed.Path, dtype: typing.Any = None
+  ) -> "Self":
     """Loads a folder that sentence-transformers wrote, or any checkpoint.
 
     Args:
@@ -138,8 +182,13 @@ class TextEncoder(_Shown, calls.Public):
     return vectors
 
   def fit(
-    self, data, targets=None, validation_data=None, output_dir=None, **settings
-  ):
+    self,
+    data: typed.Data,
+    targets: Iterable[typing.Any] | None = None,
+    validation_data: typed.HeldOut | None = None,
+    output_dir: typed.Path | None = None,
+    **settings: "Unpack[EncoderSettings]",
+  ) -> keras.callbacks.History:
     """Trains the model, by the code of run_embeddings.py.
 
     Args:
@@ -170,27 +219,17 @@ class TextEncoder(_Shown, calls.Public):
         sentence-transformers has no such model.
       KeyboardInterrupt: Ctrl-C came, or a cell was interrupted.
     """
-    settings = self.fit_settings | settings
-    _check_settings(self, settings)
-    has_report = output_dir is not None
-    if not has_report:
-      self._temporary = tempfile.TemporaryDirectory(prefix="keras_bert_impl_")
-      output_dir = self._temporary.name
-    experiment.check_folder(os.fspath(output_dir))
-    start = os.path.join(output_dir, _START)
-    with _kept_start(self, start):
-      trainer = embedding_trainer.EmbeddingTrainer(
-        start, self.texts.max_seq_length or options.LONGEST, has_report
-      )
-      history = trainer.fit(
-        data, targets, validation_data, output_dir=output_dir, **settings
-      )
-    name = sentence_folder.NAMES[self.head]
-    _take(self, self.from_checkpoint(os.path.join(output_dir, name)))
-    self.results = trainer.results
-    return history
+    settings = {**self.fit_settings, **settings}
+    return _fit(self, (data, targets, validation_data), output_dir, settings)
 
-  def evaluate(self, data, targets=None, corpus=None, batch_size=32, **columns):
+  def evaluate(
+    self,
+    data: typed.Data,
+    targets: Iterable[typing.Any] | None = None,
+    corpus: Sequence[str] | typed.Path | None = None,
+    batch_size: int = 32,
+    **columns: typing.Any,
+  ) -> dict[str, float]:
     """Returns {metric: float}: of retrieval, or of pairs with scores.
 
     An anchor is to find its positive among all texts that are no anchors; of
@@ -212,16 +251,7 @@ class TextEncoder(_Shown, calls.Public):
 
   def score(self, examples, batch_size=32):
     """Returns as `evaluate`, of a list of `EmbeddingExample`."""
-    evaluator = embedding_kind.make_evaluator(examples, self.similarity_name)
-    keys = [key for example in examples for key in example.keys]
-    found = {}
-    for kind in dict.fromkeys(kind for kind, _ in keys):
-      texts = [*dict.fromkeys(text for own, text in keys if own == kind)]
-      vectors = self._vectors_of(kind, texts, batch_size)
-      found |= {(kind, text): v for text, v in zip(texts, vectors, strict=True)}
-    outputs = {"embeddings": [found[key] for key in keys]}
-    answers = evaluator.answers(examples, None, outputs)
-    return evaluator.score(examples, answers)
+    return _scores(self, examples, batch_size)
 
   def servable(self, **options):
     """Returns the `Servable` for `kb.export`, with the default prompt.
@@ -236,7 +266,12 @@ class TextEncoder(_Shown, calls.Public):
       **{"prompt": self.texts.prompt()} | options,
     )
 
-  def export(self, export_dir, model_name=None, **values):
+  def export(
+    self,
+    export_dir: typed.Path,
+    model_name: str | None = None,
+    **values: typing.Any,
+  ) -> str:
     """Writes a SavedModel of strings to vectors, or a file for clients.
 
     Args:
@@ -256,7 +291,7 @@ class TextEncoder(_Shown, calls.Public):
       self.servable(**values), os.fspath(export_dir), model_name, **form
     )
 
-  def save(self, path):
+  def save(self, path: typed.Path) -> None:
     """Writes a folder that sentence-transformers reads.
 
     Args:
@@ -304,6 +339,26 @@ class TextEncoder(_Shown, calls.Public):
     return folder_models.load(folder, dtype)
 
 
+def _fit(encoder, given, output_dir, settings):
+  """Trains the model in a run's folder; returns its history."""
+  _check_settings(encoder, settings)
+  has_report = output_dir is not None
+  if not has_report:
+    encoder._temporary = tempfile.TemporaryDirectory(prefix="keras_bert_impl_")
+    output_dir = encoder._temporary.name
+  experiment.check_folder(os.fspath(output_dir))
+  start = os.path.join(output_dir, _START)
+  with _kept_start(encoder, start):
+    trainer = embedding_trainer.EmbeddingTrainer(
+      start, encoder.texts.max_seq_length or options.LONGEST, has_report
+    )
+    history = trainer.fit(*given, output_dir=output_dir, **settings)
+  name = sentence_folder.NAMES[encoder.head]
+  _take(encoder, encoder.from_checkpoint(os.path.join(output_dir, name)))
+  encoder.results = trainer.results
+  return history
+
+
 def _batches(encoder, texts, prompt, batch_size):
   """Yields (places in texts, float32 [n, D]) of batches of texts."""
   order = np.arange(len(texts))
@@ -315,6 +370,20 @@ def _batches(encoder, texts, prompt, batch_size):
     places = order[start : start + batch_size]
     batch = tf.constant([texts[place] for place in places], tf.string)
     yield places, encoder._embed(batch, prompt).numpy()
+
+
+def _scores(encoder, examples, batch_size):
+  """Returns the scores of examples, {metric: float}."""
+  evaluator = embedding_kind.make_evaluator(examples, encoder.similarity_name)
+  keys = [key for example in examples for key in example.keys]
+  found = {}
+  for kind in dict.fromkeys(kind for kind, _ in keys):
+    texts = [*dict.fromkeys(text for own, text in keys if own == kind)]
+    vectors = encoder._vectors_of(kind, texts, batch_size)
+    found |= {(kind, text): v for text, v in zip(texts, vectors, strict=True)}
+  outputs = {"embeddings": [found[key] for key in keys]}
+  answers = evaluator.answers(examples, None, outputs)
+  return evaluator.score(examples, answers)
 
 
 def each(keep, encoder, texts, prompt, batch_size):
