@@ -108,32 +108,10 @@ _MODULES = (
   "tokenizers",
   "training",
 )
-# {name: where it stands}; other classes are those of layers and models.
+# {name: where it stands}; other classes are those of kinds, layers and models.
 _NAMES = {
-  "ChoiceAnswerer": ("kinds.choices.choice_answerer", "ChoiceAnswerer"),
   "EncoderConfig": ("configs", "EncoderConfig"),
   "Experiment": ("training.experiment", "Experiment"),
-  "FillMask": ("kinds.fill_mask.mask_filling", "FillMask"),
-  "MultiVectorEncoder": (
-    "kinds.embeddings.encoders.multi_vector_encoder",
-    "MultiVectorEncoder",
-  ),
-  "QuestionAnswerer": ("kinds.answers.question_answerer", "QuestionAnswerer"),
-  "Reranker": ("kinds.reranking.reranker", "Reranker"),
-  "SentenceEncoder": (
-    "kinds.embeddings.encoders.sentence_encoder",
-    "SentenceEncoder",
-  ),
-  "SparseEncoder": (
-    "kinds.embeddings.encoders.sparse_encoder",
-    "SparseEncoder",
-  ),
-  "StaticEncoder": (
-    "kinds.embeddings.encoders.static_encoder",
-    "StaticEncoder",
-  ),
-  "TextClassifier": ("kinds.texts.text_classifier", "TextClassifier"),
-  "TokenTagger": ("kinds.tags.token_tagger", "TokenTagger"),
   "TrainingConfig": ("training.training_config", "TrainingConfig"),
   "electra_generator_config": ("models", "electra_generator_config"),
   "export": ("kinds.model_export", "export"),
@@ -160,6 +138,9 @@ def _attribute(name):
   if name in _NAMES:
     module, name_there = _NAMES[name]
     value = getattr(_import(module), name_there)
+  elif name in _import("kinds").DOORS:
+    with tensorflow_log.hidden():
+      value = getattr(_import("kinds").DOORS[name], name)
   else:
     value = _class(name)
   globals()[name] = value  # It is not looked up here again.
@@ -176,7 +157,8 @@ def __dir__():
 
 def _public():
   layers, models = _import("layers").__all__, _import("models").__all__
-  return sorted({*_MODULES, *_NAMES, *layers, *models})
+  doors = _import("kinds").DOORS
+  return sorted({*_MODULES, *_NAMES, *doors, *layers, *models})
 
 
 def _class(name):

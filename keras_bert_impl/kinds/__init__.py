@@ -16,58 +16,82 @@ for the machinery below, which knows no kind by name: `runs`, `model_folders`,
 """
 
 import functools
+from types import ModuleType
+from typing import NamedTuple
 
 from etils import epy
 
 from keras_bert_impl import options
 
 with epy.lazy_imports():
-  from keras_bert_impl.kinds.answers import answer_options, question_answerer
-  from keras_bert_impl.kinds.choices import choice_answerer
-  from keras_bert_impl.kinds.embeddings import embedding_trainer
+  from keras_bert_impl.kinds.answers import (
+    answer_kind,
+    answer_options,
+    question_answerer,
+  )
+  from keras_bert_impl.kinds.choices import choice_answerer, choice_kind
+  from keras_bert_impl.kinds.embeddings import embedding_kind, embedding_trainer
+  from keras_bert_impl.kinds.embeddings.encoders import (
+    multi_vector_encoder,
+    sentence_encoder,
+    sparse_encoder,
+    static_encoder,
+  )
   from keras_bert_impl.kinds.embeddings.tasks import embedding_options
-  from keras_bert_impl.kinds.fill_mask import fill_mask_options, mask_filling
+  from keras_bert_impl.kinds.fill_mask import (
+    fill_mask_kind,
+    fill_mask_options,
+    mask_filling,
+  )
   from keras_bert_impl.kinds.multi_task import multi_task_kind
-  from keras_bert_impl.kinds.reranking import reranker
-  from keras_bert_impl.kinds.tags import tag_options, token_tagger
-  from keras_bert_impl.kinds.texts import text_classifier, text_options
-
-
-@functools.cache
-def doors():
-  """Returns the classes that answer and are trained from Python, tuple."""
-  return (
-    text_classifier.TextClassifier,
-    token_tagger.TokenTagger,
-    question_answerer.QuestionAnswerer,
-    choice_answerer.ChoiceAnswerer,
-    embedding_trainer.EmbeddingTrainer,
-    mask_filling.FillMask,
-    reranker.Reranker,
+  from keras_bert_impl.kinds.reranking import reranker, reranking_kind
+  from keras_bert_impl.kinds.tags import tag_kind, tag_options, token_tagger
+  from keras_bert_impl.kinds.texts import (
+    text_classifier,
+    text_kind,
+    text_options,
   )
 
 
-@functools.cache
-def serving_options():
-  """Returns the dataclass of the options of all servables, flags of an export.
+class _Row(NamedTuple):
+  """A kind, as modules that are imported when they are used.
 
-  It needs the standard library only.
+  Attributes:
+    kind: that of its `KIND`.
+    doors: {name of a class of `kb`: its module}.
+    options: that of its `SERVING`, which needs the standard library only; None
+      without such options.
   """
-  return options.joined(
-    "ServingOptions",
-    "Options of the served model.",
-    text_options.TextServing,
-    tag_options.TagServing,
-    answer_options.AnswerServing,
-    fill_mask_options.FillMaskServing,
-    embedding_options.SparseServing,
-    embedding_options.EncoderServing,
-  )
+
+  kind: ModuleType
+  doors: dict[str, ModuleType]
+  options: ModuleType | None = None
+
+
+_ENCODERS = {
+  "SentenceEncoder": sentence_encoder,
+  "SparseEncoder": sparse_encoder,
+  "MultiVectorEncoder": multi_vector_encoder,
+  "StaticEncoder": static_encoder,
+}
+# A head is that of the first kind which has it.
+_TABLE = (
+  _Row(text_kind, {"TextClassifier": text_classifier}, text_options),
+  _Row(tag_kind, {"TokenTagger": token_tagger}, tag_options),
+  _Row(answer_kind, {"QuestionAnswerer": question_answerer}, answer_options),
+  _Row(choice_kind, {"ChoiceAnswerer": choice_answerer}),
+  _Row(embedding_kind, _ENCODERS, embedding_options),
+  _Row(fill_mask_kind, {"FillMask": mask_filling}, fill_mask_options),
+  _Row(reranking_kind, {"Reranker": reranker}),
+  _Row(multi_task_kind, {}),
+)
+# {name of a class of `kb`: its module}.
+DOORS = {name: at for row in _TABLE for name, at in row.doors.items()}
 
 
 def all_kinds():
-  """Returns the `Kind`s, tuple; a head is that of the first which has it."""
-  return (*(door.kind for door in doors()), multi_task_kind.KIND)
+  """Returns the `Kind`s, tuple."""
+  return tuple(row.kind.KIND for row in _TABLE)
 
 
 def servables():
@@ -76,5 +100,23 @@ def servables():
 
 
 def scorers():
-  """Returns {head: class of `doors` that scores what a model says of rows}."""
-  return {head: door for door in doors() for head in door.kind.scored}
+  """Returns {head: estimator that scores what a model says of rows}."""
+  classes = [getattr(at, name) for name, at in DOORS.items()]
+  classes.append(embedding_trainer.EmbeddingTrainer)
+  return {
+    head: one
+    for one in classes
+    for head in (one.kind.scored if hasattr(one, "kind") else ())
+  }
+
+
+@functools.cache
+def serving_options():
+  """Returns the dataclass of the options of all servables, flags of an export.
+
+  It needs the standard library only.
+  """
+  of_kinds = [row.options.SERVING for row in _TABLE if row.options is not None]
+  return options.joined(
+    "ServingOptions", "Options of the served model.", *sum(of_kinds, ())
+  )

@@ -84,3 +84,7 @@ class AnswerServing(servable_options.WindowOptions):
     "Answer nothing if the score of no answer is above that of the best answer"
     " by more than this; default: the run's best threshold, if it has one.",
   )
+
+
+# Those of all servables of the kind.
+SERVING = (AnswerServing,)

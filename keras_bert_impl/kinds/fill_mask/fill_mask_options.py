@@ -14,3 +14,7 @@ class FillMaskServing:
     "Number of tokens to return per mask (fill_mask; default: 5).",
     interval="[1, 10000000]",
   )
+
+
+# Those of all servables of the kind.
+SERVING = (FillMaskServing,)

@@ -85,3 +85,7 @@ class TagServing(servable_options.LabelOptions, servable_options.WindowOptions):
     "none if the labels mark no entities (token_classification), such as parts"
     " of speech: each token is answered by itself; default: as trained.",
   )
+
+
+# Those of all servables of the kind.
+SERVING = (TagServing,)

@@ -37,3 +37,7 @@ class TextServing(servable_options.LabelOptions):
     None,
     "Whether a classifier takes pairs of texts; default: as trained.",
   )
+
+
+# Those of all servables of the kind.
+SERVING = (TextServing,)

@@ -176,3 +176,7 @@ class EncoderServing(VectorServing):
     " output; default: the model's own, or mean.",
     choices.POOLINGS,
   )
+
+
+# Those of all servables of the kind.
+SERVING = (SparseServing, EncoderServing)
