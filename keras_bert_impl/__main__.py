@@ -4,27 +4,14 @@ python -m keras_bert_impl run_pretraining --help
 """
 
 import importlib.metadata
+import pkgutil
 import runpy
 import sys
 
-SCRIPTS = (
-  "check_tpu",
-  "convert_checkpoint",
-  "create_pretraining_data",
-  "export_saved_model",
-  "extract_features",
-  "run_ablation",
-  "run_classifier",
-  "run_embeddings",
-  "run_multi_task",
-  "run_multiple_choice",
-  "run_ner",
-  "run_pretraining",
-  "run_reranker",
-  "run_squad",
-  "serve",
-  "train_vocabulary",
-  "visualize",
+import official_tasks
+
+SCRIPTS = tuple(
+  sorted(m.name for m in pkgutil.iter_modules(official_tasks.__path__))
 )
 
 
