@@ -26,21 +26,21 @@ import os
 from etils import epy
 
 from keras_bert_impl import locks, options
+from keras_bert_impl.ablation import scales, tables
 from keras_bert_impl.command_line import program
-from keras_bert_impl.runs.ablation import scales, tables
 from keras_bert_impl.tokenizers.formats import vocabularies, vocabulary_files
 
 with epy.lazy_imports():
-  from keras_bert_impl.checkpoints import reading
-  from keras_bert_impl.kinds.multi_task import labelled_tasks
-  from keras_bert_impl.kinds.texts import text_splits
-  from keras_bert_impl.runs.ablation import (
+  from keras_bert_impl.ablation import (
     commands,
     default_tasks,
     glue,
     table_plan,
     table_report,
   )
+  from keras_bert_impl.checkpoints import reading
+  from keras_bert_impl.kinds.multi_task import labelled_tasks
+  from keras_bert_impl.kinds.texts import text_splits
   from keras_bert_impl.runs.fine_tuning import fine_tuning_config
   from keras_bert_impl.runs.pretraining import default_pretraining
   from tfrecords.text import sources

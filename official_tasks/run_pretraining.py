@@ -20,6 +20,7 @@ import time
 from absl import flags
 from etils import epy
 
+from keras_bert_impl import kinds
 from keras_bert_impl.command_line import program
 from keras_bert_impl.runs.pretraining import pretraining_config
 
@@ -75,7 +76,7 @@ def _run(config, strategy, started):
     run.evaluate()
   if run.experiment.is_chief:
     if data.do_train and data.do_export:
-      run.export()
+      run.export(kinds.servables)
     run.report()
     if is_default and data.recipe == pretraining_config.PAPER:
       print(default_pretraining.ADVICE)

@@ -66,7 +66,9 @@ ORDER = (
   (
     "keras_bert_impl.runs.feature_extraction",
     "keras_bert_impl.runs.fine_tuning",
+    "keras_bert_impl.runs.pretraining",
   ),
+  ("keras_bert_impl.runs",),
   ("keras_bert_impl.estimators",),
   (
     "keras_bert_impl.kinds.answers",
@@ -77,12 +79,7 @@ ORDER = (
   ("keras_bert_impl.kinds.choices", "keras_bert_impl.kinds.embeddings"),
   ("keras_bert_impl.kinds.multi_task", "keras_bert_impl.kinds.reranking"),
   ("keras_bert_impl.kinds",),
-  (
-    "keras_bert_impl.runs.ablation",
-    "keras_bert_impl.runs.pretraining",
-    "keras_bert_impl.visualization",
-  ),
-  ("keras_bert_impl.runs",),
+  ("keras_bert_impl.ablation", "keras_bert_impl.visualization"),
   ("official_tasks",),
   ("keras_bert_impl.__main__",),
 )

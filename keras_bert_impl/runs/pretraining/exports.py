@@ -4,15 +4,16 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  Registers the ops of the tokenizer.
 from absl import logging
 
-from keras_bert_impl import kinds, tokenizers
+from keras_bert_impl import tokenizers
 from keras_bert_impl.serving import export
 
 
-def export_heads(heads, model, vocabulary, max_seq_length, path_of):
+def export_heads(servables, heads, model, vocabulary, max_seq_length, path_of):
   """Writes a SavedModel for each head.
 
   Args:
-    heads: iterable of names in `kinds.servables`.
+    servables: function that returns {head: class of its `Servable`}.
+    heads: iterable of their names.
     model: `keras.Model` with these heads, and its `config`.
     vocabulary: `Vocabulary`, loaded from a file.
     max_seq_length: int, maximum tokens of a text.
@@ -27,7 +28,7 @@ def export_heads(heads, model, vocabulary, max_seq_length, path_of):
   logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
   paths = {}
   for head in heads:
-    servable = kinds.servables()[head]
+    servable = servables()[head]
     paths[f"{head}_saved_model"] = export.export(
       servable(model, tokenizer, max_seq_length), path_of(head)
     )

@@ -128,8 +128,12 @@ class PretrainingRun:
     )
     return {"standard": scores} if scores else {}
 
-  def export(self):
-    """Exports the objective's heads as SavedModels, once per step."""
+  def export(self, servables):
+    """Exports the objective's heads as SavedModels, once per step.
+
+    Args:
+      servables: function that returns {head: class of its `Servable`}.
+    """
     step = self.experiment.loop.step
     if self.results.get("exported_step") == step or self.vocabulary is None:
       return
@@ -137,6 +141,7 @@ class PretrainingRun:
     if exports is None:
       return
     paths = exports.export_heads(
+      servables,
       self.config.objective.servables,
       self.experiment.model,
       self.vocabulary,

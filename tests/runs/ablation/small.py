@@ -1,6 +1,6 @@
 """A table at a scale so small that a test can wait for it."""
 
-from keras_bert_impl.runs.ablation import scales
+from keras_bert_impl.ablation import scales
 from tests.official_tasks import scripts
 
 

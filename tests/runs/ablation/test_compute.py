@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs
-from keras_bert_impl.runs.ablation import compute, scales, tables
+from keras_bert_impl.ablation import compute, scales, tables
 from keras_bert_impl.tasks.pretraining import masked_lm, replaced_token
 
 LENGTH, MASKED = 24, 5

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from keras_bert_impl.runs.ablation import glue, scales, table_plan, tables
+from keras_bert_impl.ablation import glue, scales, table_plan, tables
 from tests.official_tasks import scripts
 from tests.runs.ablation import small
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from keras_bert_impl.runs.ablation import (
+from keras_bert_impl.ablation import (
   commands,
   default_tasks,
   table_report,

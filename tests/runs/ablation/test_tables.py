@@ -7,14 +7,14 @@ import pathlib
 import pytest
 
 from keras_bert_impl import choices, configs
-from keras_bert_impl.kinds.answers import question_rows
-from keras_bert_impl.kinds.multi_task import labelled_tasks
-from keras_bert_impl.runs.ablation import (
+from keras_bert_impl.ablation import (
   scales,
   table_plan,
   table_rows,
   tables,
 )
+from keras_bert_impl.kinds.answers import question_rows
+from keras_bert_impl.kinds.multi_task import labelled_tasks
 from tests.command_line import all_scripts
 
 TASKS = (

@@ -11,7 +11,7 @@ import dataclasses
 
 from etils import epy
 
-from keras_bert_impl.runs.ablation.table_rows import (
+from keras_bert_impl.ablation.table_rows import (
   AVERAGE,
   BERT,
   FEATURES,
@@ -24,7 +24,7 @@ from keras_bert_impl.runs.ablation.table_rows import (
 )
 
 with epy.lazy_imports():
-  from keras_bert_impl.runs.ablation import compute
+  from keras_bert_impl.ablation import compute
 
 
 def _table(name, title, columns, rows, **options):

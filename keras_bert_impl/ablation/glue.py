@@ -9,10 +9,10 @@ import os
 import zipfile
 
 from keras_bert_impl import files
+from keras_bert_impl.ablation.commands import Command
+from keras_bert_impl.ablation.table_plan import BestRun
 from keras_bert_impl.kinds.multi_task.labelled_tasks import Task
 from keras_bert_impl.kinds.texts import classification_data
-from keras_bert_impl.runs.ablation.commands import Command
-from keras_bert_impl.runs.ablation.table_plan import BestRun
 from tfrecords.labelled import data_sets
 
 # In the order of the paper's table.

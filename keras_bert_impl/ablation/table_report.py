@@ -3,8 +3,8 @@
 import os
 
 from keras_bert_impl import files
+from keras_bert_impl.ablation import table_rows
 from keras_bert_impl.reports import report_page, sections
-from keras_bert_impl.runs.ablation import table_rows
 from keras_bert_impl.tasks.basics import pictures
 from keras_bert_impl.training import run_results
 

@@ -6,8 +6,8 @@ import os
 import statistics
 
 from keras_bert_impl import files
-from keras_bert_impl.runs.ablation import table_rows
-from keras_bert_impl.runs.ablation.commands import Command
+from keras_bert_impl.ablation import table_rows
+from keras_bert_impl.ablation.commands import Command
 from keras_bert_impl.tokenizers.formats import vocabularies
 from keras_bert_impl.training import run_results
 
