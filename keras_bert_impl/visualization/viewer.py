@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_bert_impl import features, heads, kinds
+from keras_bert_impl import features, heads, kinds, options
 from keras_bert_impl.serving import text_row
 from keras_bert_impl.visualization import page, saliency, states
 
@@ -55,7 +55,9 @@ class Viewer:
     self._model = model
     self._encoder = getattr(model, "encoder", model)
     self._head = head
-    self._servable_class = kinds.servables()[head]
+    servables = kinds.servables()
+    options.check_choice("head", head, tuple(servables))
+    self._servable_class = servables[head]
     self._tokenizer = tokenizer
     self._max_seq_length = max_seq_length
     self._tokens = [x.decode("utf-8", "replace") for x in tokenizer.token_texts]

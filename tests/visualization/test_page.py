@@ -82,3 +82,8 @@ def test_a_text_is_cut_to_what_a_page_has_room_for(monkeypatch):
   monkeypatch.setattr(page, "MOST_BYTES", 20_000)
   with pytest.raises(ValueError, match="give fewer layers"):
     viewer.view(text)
+
+
+def test_a_head_that_there_is_not_is_told():
+  with pytest.raises(ValueError, match="head .'tail'. must be one of"):
+    toy.viewer(toy.masked_language_model(), "tail")
