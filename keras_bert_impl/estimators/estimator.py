@@ -424,6 +424,7 @@ class Estimator(Answering[Input, Answer]):
     Raises:
       ValueError: it is neither, or `transformers` has no such model.
     """
+    _check_standard(self)
     config = conversion.ConversionConfig(self.checkpoint, os.fspath(path))
     labels = self._class_names
     conversion.convert(config, labels=labels)
@@ -543,6 +544,22 @@ def _flags(epochs, batch_size, settings):
     teacher_checkpoint=_checkpoints(settings.pop("teacher", None)),
     **settings,
   )
+
+
+def _check_standard(model):
+  """Raises ValueError if `transformers` has no such head as an `Estimator`."""
+  task, kinds = model._task, [model.kind]
+  if task.get("head") not in model.kind.tasks:  # It is not trained yet.
+    return
+  config = reading.open_checkpoint(model.checkpoint).described().config
+  # Of transformers' own checkpoints nothing says how many choices there are.
+  known = {"num_choices": 1} | task
+  head = trained_models.make_task(kinds, task["head"], config, known)
+  if not head.has_standard_head:
+    raise ValueError(
+      f"{model.checkpoint} has a head that transformers has not: give fit an"
+      " output_dir, which from_checkpoint opens, or call export."
+    )
 
 
 def _check_trained(model):

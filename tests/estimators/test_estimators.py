@@ -510,3 +510,22 @@ def test_it_shows_itself_and_draws_nothing_into_a_temporary_folder(
   assert not [*folder.rglob("*.png"), *folder.rglob("*.html")]
   classifier.fit(TEXTS, LABELS, output_dir=tmp_path / "run", **settings)
   assert (tmp_path / "run/report.html").exists()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+  ("name", "data", "settings"),
+  [
+    ("TokenTagger", (SENTENCES, TAGS), {"use_crf": True}),
+    ("TextClassifier", (TEXTS, LABELS), {"bilstm_width": 4}),
+  ],
+)
+def test_a_head_of_our_own_is_not_saved_for_others(
+  checkpoint, tmp_path, name, data, settings
+):
+  made = getattr(kb, name).from_checkpoint(checkpoint, max_seq_length=16)
+  made.fit(*data, epochs=1, **settings)
+  with pytest.raises(ValueError, match="a head that transformers has not"):
+    made.save(tmp_path / "saved")
+  assert not (tmp_path / "saved").exists()
+  assert len(made.predict(["good"])) == 1
