@@ -34,7 +34,7 @@ def main():
   """Fine-tunes on the data that the flags name, or counts the classes."""
   config = program.from_flags(text_splits.ClassifierConfig)
   if not config.predict_majority:
-    script.run(text_kind.prepare, text_splits.ClassifierConfig)
+    script.run(text_kind.KIND, config)
     return
   settings = program.from_flags(fine_tuning_config.FineTuningConfig)
   data_set = text_splits.data_set(config)

@@ -33,7 +33,9 @@ script.define_flags(embedding_splits.EmbeddingConfig)
 
 def main():
   """Fine-tunes on the data that the flags name."""
-  script.run(embedding_kind.prepare, embedding_splits.EmbeddingConfig)
+  script.run(
+    embedding_kind.KIND, program.from_flags(embedding_splits.EmbeddingConfig)
+  )
 
 
 if __name__ == "__main__":

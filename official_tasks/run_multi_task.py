@@ -31,7 +31,9 @@ script.define_flags(multi_task_options.MultiTaskConfig)
 
 def main():
   """Fine-tunes on the data that the flags name."""
-  script.run(multi_task_kind.prepare, multi_task_options.MultiTaskConfig)
+  script.run(
+    multi_task_kind.KIND, program.from_flags(multi_task_options.MultiTaskConfig)
+  )
 
 
 if __name__ == "__main__":

@@ -28,7 +28,9 @@ labelled_splits.list_data_sets(choice_data.DATA_SETS)
 
 def main():
   """Fine-tunes on the data that the flags name."""
-  script.run(choice_kind.prepare, choice_splits.MultipleChoiceConfig)
+  script.run(
+    choice_kind.KIND, program.from_flags(choice_splits.MultipleChoiceConfig)
+  )
 
 
 if __name__ == "__main__":

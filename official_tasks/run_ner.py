@@ -33,7 +33,7 @@ script.define_flags(tag_splits.TagSplitsConfig)
 
 def main():
   """Fine-tunes on the data that the flags name."""
-  script.run(tag_kind.prepare, tag_splits.TagSplitsConfig)
+  script.run(tag_kind.KIND, program.from_flags(tag_splits.TagSplitsConfig))
 
 
 if __name__ == "__main__":

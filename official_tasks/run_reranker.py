@@ -28,7 +28,9 @@ script.define_flags(reranking_options.RerankerConfig)
 
 def main():
   """Fine-tunes on the data that the flags name."""
-  script.run(reranking_kind.prepare, reranking_options.RerankerConfig)
+  script.run(
+    reranking_kind.KIND, program.from_flags(reranking_options.RerankerConfig)
+  )
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ flags.DEFINE_bool(
 
 def main():
   """Fine-tunes on the data that the flags name."""
-  script.run(answer_kind.prepare, answer_splits.SquadConfig)
+  script.run(answer_kind.KIND, program.from_flags(answer_splits.SquadConfig))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Base class of estimators: a checkpoint and the options of its task."""
 
 import abc
-import dataclasses
 import difflib
 import inspect
 import os
@@ -99,7 +98,7 @@ class Answering(calls.Public, typing.Generic[Input, Answer]):
     )
     self.checkpoint = trained_models.find_folder(os.fspath(checkpoint))
     self.max_seq_length = max_seq_length
-    known = _field_names(model_files.ModelFilesConfig)
+    known = options.names(model_files.ModelFilesConfig)
     own = type(self)
     calls.check_names(own.__name__, inspect.signature(own), files, known)
     self._files = model_files.ModelFilesConfig(**files)
@@ -450,7 +449,7 @@ class Estimator(Answering[Input, Answer]):
 
   def _known_options(self):
     """Returns {option of the task: value} that are known before training."""
-    names = _field_names(self.kind.options)
+    names = options.names(self.kind.options)
     return {k: v for k, v in self._task.items() if k in names}
 
   def _hold_out(self, examples, share):
@@ -576,8 +575,8 @@ def _check_settings(of_training, options_class, columns):
   """Raises ValueError if there is a setting that no configuration has."""
   known = {*fine_tuning_config.training_values()}
   for name in of_training.keys() - known:
-    known |= _field_names(fine_tuning_config.FineTuningConfig)
-    known |= _field_names(options_class)
+    known |= {*options.names(fine_tuning_config.FineTuningConfig)}
+    known |= {*options.names(options_class)}
     known |= {*columns, "epochs", "batch_size"}
     [near] = difflib.get_close_matches(name, known, 1, 0)
     hint = foreign_names.hint(name) or f"; the nearest is {near}"
@@ -585,11 +584,6 @@ def _check_settings(of_training, options_class, columns):
       f"{name} ({of_training[name]!r}) is no setting{hint},"
       f" and all are {', '.join(sorted(known))}."
     )
-
-
-def _field_names(config_class):
-  """Returns the names of the fields of a dataclass, set of str."""
-  return {field.name for field in dataclasses.fields(config_class)}
 
 
 def _known_task(checkpoint, kind):
@@ -607,7 +601,7 @@ def _known_task(checkpoint, kind):
 
 def _split(config_class, values):
   """Returns the values that are fields of a dataclass, and the others."""
-  names = _field_names(config_class)
+  names = options.names(config_class)
   own = {name: value for name, value in values.items() if name in names}
   others = {name: value for name, value in values.items() if name not in names}
   return options.parsed(config_class, own), others

@@ -6,6 +6,7 @@ A record is a dict; its place, such as `data[3]`, is for messages.
 import numbers
 import os
 from collections.abc import Iterable, Mapping
+from typing import TypedDict
 
 import numpy as np
 import tensorflow as tf
@@ -13,6 +14,13 @@ import tensorflow as tf
 from keras_bert_impl import options
 
 WEIGHT = "sample_weight"  # of an example
+
+
+class Ranked(TypedDict):
+  """A place among what was scored, and its score."""
+
+  index: int
+  score: float
 
 
 def read(data, targets, fields, name="data"):
@@ -184,7 +192,7 @@ def number_of(value, place, low=-np.inf):
   return float(value)
 
 
-def best(scores, top_k=None):
+def best(scores, top_k=None) -> list[Ranked]:
   """Returns [{"index": place, "score": float}] of N scores, the best first.
 
   Args:

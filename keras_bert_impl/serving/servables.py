@@ -169,6 +169,7 @@ class Servable(_OnIds):
     takes_ids: bool, whether there is a signature of ids; of the class.
     has_two_texts: bool, whether a row always has; of the class.
     finds_special_tokens: bool, whether those in a text are such; of the class.
+    reads_prompts: bool, whether a prompt may stand before a text; of the class.
     has_pooler: bool, whether it answers with what the encoder's pooler reads;
       where that is the last place of a row, rows get their padding first.
     config: that of the model.
@@ -189,6 +190,7 @@ class Servable(_OnIds):
   takes_ids = True
   has_two_texts = False
   finds_special_tokens = False
+  reads_prompts = False
 
   def __init__(self, model, tokenizer, max_seq_length, labels=None):
     super().__init__(name="servable")
@@ -218,6 +220,8 @@ class Servable(_OnIds):
     Args:
       recorded: as of `of_training`.
     """
+    if cls.reads_prompts:
+      return text_row.prompt_reader(recorded)
     return text_row.read
 
   # Function of ({output: array of a row}, `text_row.TextRow`, list of the C

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import features
+from keras_bert_impl.tasks.basics import fine_tuning
 from keras_bert_impl.tokenizers.graph import prompts, text_words, token_pieces
 
 
@@ -185,14 +186,8 @@ def _shown(tokenizer, index):
   return tokenizer.token_texts[index].decode("utf-8", "replace")
 
 
-def likeliest(logits, labels):
-  """Returns the place of the highest of logits [C], and its label to be shown.
-
-  Args:
-    logits: float [C].
-    labels: list of C str.
-  """
-  shifted = np.exp(logits - np.max(logits))
-  shares = shifted / np.sum(shifted)
+def likeliest(logits):
+  """Returns the likeliest class of logits [C] and its probability."""
+  shares = fine_tuning.softmax(logits)
   best = int(np.argmax(shares))
-  return best, f"{labels[best]} ({float(shares[best]):.1%})"
+  return best, float(shares[best])

@@ -59,20 +59,20 @@ def make_parts(run, splits, options):
   if run.init_checkpoint:
     folder = folders.read(run.init_checkpoint)
   known = run.described_task(KIND)
-  kind = vector_options.kind(folder, known, options)
-  if kind == embedding_options.DENSE:
+  chosen = vector_options.kind(folder, known, options)
+  if chosen == embedding_options.DENSE:
     vectors = _pooling(run.encoder_config, folder, known, options.pooling)
   else:
     vectors = vector_options.of_task(
-      kind, run.encoder_config, folder, known, options
+      chosen, run.encoder_config, folder, known, options
     )
-  make_rows, task_class = _OF_VECTORS[kind]
+  make_rows, task_class = _OF_VECTORS[chosen]
   preprocessor = make_rows(
     run.settings.max_seq_length,
     include_prompt=vectors.get("include_prompt", True),
     do_lower_case=known.get("do_lower_case", folder.texts.do_lower_case),
-    frames_texts=kind != heads.STATIC,
-    **vector_options.of_rows(kind, folder, known, options),
+    frames_texts=chosen != heads.STATIC,
+    **vector_options.of_rows(chosen, folder, known, options),
   )
   training = splits.get("train", ())
   if training:

@@ -31,8 +31,7 @@ def write(run):
     shutil.rmtree(folder)
   model = run.experiment.model
   if run.experiment.config.lora_rank:  # Read again, adapters are merged.
-    own = kind.Kind("own", {task.head: type(task)}, {})
-    model = trained_models.load(run.output_dir, [own]).model
+    model = trained_models.load(run.output_dir, [kind.of_task(task)]).model
   try:
     with files.new_folder(folder) as path:
       folder_models.write(

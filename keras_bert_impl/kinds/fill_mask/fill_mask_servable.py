@@ -49,8 +49,8 @@ class FillMaskServable(servables.Servable):
       if token.is_mask:
         # A table may have more rows than there are tokens.
         logits = outputs["token_logits"][place, : len(labels)]
-        shown = [label.strip() for label in labels]
-        best, label = text_row.likeliest(logits, shown)
+        best, share = text_row.likeliest(logits)
+        label = f"{labels[best].strip()} ({share:.1%})"
         index = (place, best)
         found.append(text_row.Prediction(label, "token_logits", index, place))
     return found

@@ -47,16 +47,9 @@ def _read(task, job):
   if task.kind == "tags":
     known = known | described.get("tasks_of_tags", {}).get(task.name, {})
     config = task.configuration(tag_splits.TagSplitsConfig)
-    splits = tag_splits.read(config, settings)
-    parts = tag_kind.make_parts(job, splits, config, known)
-    return kind.Prepared(parts, splits, {})
+    return tag_kind.prepare(job, config, settings, known)
   config = task.configuration(text_splits.ClassifierConfig)
-  data_set = text_splits.data_set(config)
-  texts = text_splits.read(data_set, config, settings, known.get("labels"))
-  part = text_kind.make_parts(
-    job, texts.splits, texts.labels, data_set.metrics, data_set.submissions
-  )
-  return kind.Prepared(part, texts.splits, texts.counts)
+  return text_kind.prepare(job, config, settings, known)
 
 
 def _check(tasks):
@@ -89,7 +82,7 @@ def prepare(job, config):
       splits.setdefault(split, []).extend(
         multi_task.TaskExample(task.name, example) for example in examples
       )
-    for split, numbers in found.counts.items():
+    for split, numbers in (found.counts or {}).items():
       named = {f"{task.name}: {what}": n for what, n in numbers.items()}
       counts[split] = counts.get(split, {}) | named
   several = make_parts(

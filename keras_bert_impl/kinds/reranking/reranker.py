@@ -17,13 +17,6 @@ if typing.TYPE_CHECKING:
   from typing_extensions import Unpack
 
 
-class Ranked(typing.TypedDict):
-  """A document in the order of its score."""
-
-  index: int
-  score: float
-
-
 class RerankerSettings(typed.FitSettings, total=False):
   """Settings of `fit`."""
 
@@ -87,7 +80,7 @@ class Reranker(embedding_trainer.EmbeddingEstimator):
     documents: Sequence[str],
     top_k: int | None = None,
     batch_size: int = 32,
-  ) -> list[Ranked]:
+  ) -> list[records.Ranked]:
     """Puts documents in order.
 
     Args:

@@ -81,14 +81,20 @@ def _labels_and_scheme(run, splits, tag_scheme, known):
   )
 
 
-def prepare(job, config):
+def prepare(job, config, settings=None, known=None):
   """Returns the `Prepared` of a `TagSplitsConfig`.
+
+  Args:
+    job: `job.Job`.
+    config: `TagSplitsConfig`.
+    settings: `FineTuningConfig` that says what is read; default: the job's.
+    known: as of `make_parts`.
 
   Raises:
     ValueError: as `tag_splits.read` and `make_parts`.
   """
-  splits = tag_splits.read(config, job.settings)
-  return kind.Prepared(make_parts(job, splits, config), splits)
+  splits = tag_splits.read(config, settings or job.settings)
+  return kind.Prepared(make_parts(job, splits, config, known), splits)
 
 
 KIND = kind.Kind(

@@ -67,8 +67,8 @@ class TokenClassificationServable(servables.Servable):
     logits, found = outputs["logits"], []
     labels = labels or description.default_labels(logits.shape[-1])
     for place in row.places(1, 2):
-      best, label = text_row.likeliest(logits[place], labels)
-      label = f"{row.tokens[place].text}: {label}"
+      best, share = text_row.likeliest(logits[place])
+      label = f"{row.tokens[place].text}: {labels[best]} ({share:.1%})"
       index = (place, best)
       found.append(text_row.Prediction(label, "logits", index, place))
     return found

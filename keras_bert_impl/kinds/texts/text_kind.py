@@ -74,15 +74,23 @@ def make_parts(
   return fine_tuning.FineTuning(preprocessor, task, evaluator)
 
 
-def prepare(job, config):
+def prepare(job, config, settings=None, known=None):
   """Returns the `Prepared` of a `ClassifierConfig`.
+
+  Args:
+    job: `job.Job`.
+    config: `ClassifierConfig`.
+    settings: `FineTuningConfig` that says what is read; default: the job's.
+    known: {option: JSON value} of the trained model's task; default: the run's.
 
   Raises:
     ValueError: as `text_splits.data_set` and `text_splits.read`.
   """
   data_set = text_splits.data_set(config)
-  known_labels = job.described_task(KIND).get("labels")
-  texts = text_splits.read(data_set, config, job.settings, known_labels)
+  known = job.described_task(KIND) if known is None else known
+  texts = text_splits.read(
+    data_set, config, settings or job.settings, known.get("labels")
+  )
   parts = make_parts(
     job,
     texts.splits,

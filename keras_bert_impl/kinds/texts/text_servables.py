@@ -113,7 +113,8 @@ class ClassificationServable(_LabelServable):
     """Returns the likeliest class; see `Servable`."""
     logits = outputs["logits"]
     labels = labels or description.default_labels(len(logits))
-    best, label = text_row.likeliest(logits, labels)
+    best, share = text_row.likeliest(logits)
+    label = f"{labels[best]} ({share:.1%})"
     return [text_row.Prediction(label, "logits", (best,))]
 
   def answer(self, text, text_pair=None):

@@ -52,3 +52,8 @@ class Kind:
   pipeline: str = "feature-extraction"
   prepare: Callable | None = None
   scored: tuple[str, ...] = ()
+
+
+def of_task(task):
+  """Returns the `Kind` of a `Task` alone, by which its models are opened."""
+  return Kind("own", {task.head: type(task)}, {})

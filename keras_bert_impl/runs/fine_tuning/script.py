@@ -28,24 +28,23 @@ def define_flags(config_class):
   flags.DEFINE_alias("predict_batch_size", "eval_batch_size")
 
 
-def run(prepare, config_class):
-  """Reads the flags and the data, and does what they say.
+def run(kind, config):
+  """Reads the data and the other flags, and does what they say.
 
   Args:
-    prepare: as of `kind.Kind`.
-    config_class: as of `define_flags`.
+    kind: `kind.Kind`.
+    config: of the class that `define_flags` was given, with their values.
   """
-  config = program.from_flags(config_class)
   known = [flags.FLAGS[name] for name in fine_tuning_config.training_values()]
   training = {x.name: x.value for x in known if x.present}
   own = job.Job(
     program.from_flags(fine_tuning_config.FineTuningConfig), **training
   )
-  prepared = prepare(own, config)
+  prepared = kind.prepare(own, config)
   own.run(
     prepared.fine_tuning,
     prepared.splits,
-    program.values(config_class),
+    program.values(type(config)),
     prepared.counts,
   )
   if prepared.note:

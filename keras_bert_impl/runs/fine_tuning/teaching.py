@@ -213,8 +213,7 @@ def _load(path, task):
   recorded = task_file.read(model_files.folder_of(folder))
   head, is_fit = recorded.get("head", task.head), False
   if head == task.head:
-    own = kind.Kind("own", {task.head: type(task)}, {})
-    trained = trained_models.load(folder, [own])
+    trained = trained_models.load(folder, [kind.of_task(task)])
     head, outputs = trained.head, trained.model.output.keys()
     is_crf = "transitions" in outputs  # Its scores mean nothing by themselves.
     is_taught = outputs >= {*task.taught_outputs} and not is_crf

@@ -163,7 +163,7 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     documents: Sequence[str],
     top_k: int | None = None,
     batch_size: int = 32,
-  ) -> list[dict[str, typing.Any]]:
+  ) -> list[records.Ranked]:
     """Puts documents in order.
 
     Args:

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_bert_impl import features, heads
 from keras_bert_impl.kinds.embeddings.tasks import max_sim
-from keras_bert_impl.serving import servables, text_row
+from keras_bert_impl.serving import servables
 from keras_bert_impl.tokenizers.graph import late_interaction
 
 _QUERY, _DOCUMENT = late_interaction.KINDS
@@ -43,12 +43,8 @@ class LateInteractionServable(servables.Servable):
   }
   recorded = (*_PROMPTS, *vars(late_interaction.LateInteraction()))
 
+  reads_prompts = True
   unpredicted = "vectors of tokens predict nothing"
-
-  @classmethod
-  def reader(cls, recorded):
-    """Returns how texts are read: after the prompt, lower-cased or not."""
-    return text_row.prompt_reader(recorded)
 
   def __init__(
     self,

@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_bert_impl import models
 from keras_bert_impl import options as options_lib
 from keras_bert_impl.kinds.embeddings.tasks import embedding_options
-from keras_bert_impl.serving import row_batches, servables, text_row
+from keras_bert_impl.serving import row_batches, servables
 from keras_bert_impl.tokenizers.graph import prompts
 
 _TOP_K = 256
@@ -33,12 +33,8 @@ class SparseServable(servables.Servable):
   head = "sparse"
   options = options_lib.names(embedding_options.SparseServing)
 
+  reads_prompts = True
   unpredicted = "sparse vectors predict nothing"
-
-  @classmethod
-  def reader(cls, recorded):
-    """Returns how texts are read: after the prompt, lower-cased or not."""
-    return text_row.prompt_reader(recorded)
 
   def __init__(
     self,

@@ -5,7 +5,7 @@ import tensorflow as tf
 from keras_bert_impl import choices, heads
 from keras_bert_impl import options as options_lib
 from keras_bert_impl.kinds.embeddings.tasks import embedding_options
-from keras_bert_impl.serving import servables, text_row
+from keras_bert_impl.serving import servables
 
 _MOST = 127  # of int8; -128 stays unused, so that both signs are alike
 _BITS = 8
@@ -32,12 +32,8 @@ class VectorServable(servables.Servable):
   head = heads.ENCODER
   options = options_lib.names(embedding_options.VectorServing)
 
+  reads_prompts = True
   unpredicted = "an encoder without a head predicts nothing"
-
-  @classmethod
-  def reader(cls, recorded):
-    """Returns how texts are read: after the prompt, lower-cased or not."""
-    return text_row.prompt_reader(recorded)
 
   def __init__(
     self,
