@@ -102,7 +102,7 @@ def servables():
 def scorers():
   """Returns {head: estimator that scores what a model says of rows}."""
   classes = [getattr(at, name) for name, at in DOORS.items()]
-  classes.append(embedding_trainer.EmbeddingTrainer)
+  classes.append(embedding_trainer.VectorScorer)
   return {
     head: one
     for one in classes

@@ -115,7 +115,7 @@ class ConversionConfig:
       )
 
 
-def convert(config, measure_heads=None, labels=None):
+def convert(config, measure_heads=None, labels=None, weights=()):
   """Reads, checks and writes.
 
   Args:
@@ -123,6 +123,7 @@ def convert(config, measure_heads=None, labels=None):
     measure_heads: function of the config that returns float [layers, N], how
       much each head matters; needed with `num_heads`.
     labels: tuple of str, names of the classes instead of the input's, or None.
+    weights: variables of a model of the input that have other values now.
 
   Returns:
     dict, the content of results.json.
@@ -136,7 +137,9 @@ def convert(config, measure_heads=None, labels=None):
   with files.new_folder(config.output) as folder:
     checkpoint, kept_heads = _parts(config, measure_heads)
     description = _described(checkpoint, config.allow_partial, labels)
-    tensors, result = _load(checkpoint, description, config.allow_partial)
+    tensors, result = _load(
+      checkpoint, description, config.allow_partial, weights
+    )
     num_words = num_trimmed = 0
     if config.extend_vocab:
       tensors, description, num_words = vocabulary_extension.extend(
@@ -214,8 +217,10 @@ def _described(checkpoint, allow_partial, labels):
   )
 
 
-def _load(checkpoint, description, allow_partial):
+def _load(checkpoint, description, allow_partial, weights):
   """Loads all tensors and checks that they make a model.
+
+  The weights that are given stand in place of those of the checkpoint.
 
   Returns:
     (mapping of names -> arrays, `assignment.Assignment`); what the model has
@@ -230,7 +235,8 @@ def _load(checkpoint, description, allow_partial):
     for name in result.left_over
     if not name.startswith(names.ENCODER_PREFIXES)
   }
-  return mappings.Arrays(rest | variables), result
+  given = {weight.path: weight for weight in weights}
+  return mappings.Arrays(rest | variables | given), result
 
 
 def _write(config, folder, tensors, description):

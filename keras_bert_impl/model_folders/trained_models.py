@@ -66,9 +66,20 @@ def open_with_tokenizer(config, path, kinds, head=None, max_seq_length=None):
   """
   trained = load(find_folder(path), kinds, head)
   found = model_files.find(config, trained.path, max_seq_length or 1)
-  options = vars(found.tokenizer_options)
-  tokenizer = tokenizers.load(found.vocabulary_path, **options)
-  return trained, tokenizer, found.encoder_config
+  return trained, _tokenizer(found), found.encoder_config
+
+
+def open_tokenizer(config, path):
+  """Returns the tokenizer of a checkpoint, trained or not.
+
+  Args: as of `open_with_tokenizer`.
+  """
+  return _tokenizer(model_files.find(config, path, 1))
+
+
+def _tokenizer(found):
+  """Returns the tokenizer of `ModelFiles`."""
+  return tokenizers.load(found.vocabulary_path, **vars(found.tokenizer_options))
 
 
 def find_folder(path):

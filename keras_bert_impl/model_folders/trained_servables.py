@@ -26,20 +26,38 @@ def make(config, path, kinds, head=None, max_seq_length=None, chosen=None):
     ValueError: the model, its files and the options do not fit together, or an
       option is needed that the training has not recorded.
   """
-  trained, tokenizer, encoder_config = trained_models.open_with_tokenizer(
+  opened = trained_models.open_with_tokenizer(
     config, path, kinds, head, max_seq_length
   )
+  return of_trained(*opened, kinds, max_seq_length, chosen), opened[0].path
+
+
+def of_trained(
+  trained, tokenizer, config, kinds, max_seq_length=None, chosen=None
+):
+  """Returns the `Servable` of a trained model that is open.
+
+  Args:
+    trained: `trained_models.TrainedModel`.
+    tokenizer: of `tokenizers.load`.
+    config: its `EncoderConfig`, or `StaticConfig`.
+    kinds: as of `make`; so are max_seq_length and chosen.
+    max_seq_length: int, or None.
+    chosen: dict, or None.
+
+  Raises:
+    ValueError: as `make`.
+  """
   head = trained.model.served_head or trained.head
   servable_class = next(k.servables[head] for k in kinds if head in k.servables)
-  servable = servable_class(
+  return servable_class(
     trained.model,
     tokenizer,
     max_seq_length
     or trained.recorded.get("max_seq_length")
-    or encoder_config.max_sequence_length,
+    or config.max_sequence_length,
     **_arguments(chosen or {}, trained, servable_class),
   )
-  return servable, trained.path
 
 
 def _arguments(chosen, trained, servable_class):

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints.formats import tf_format
-from keras_bert_impl.estimators import estimator
+from keras_bert_impl.estimators import trainable
 from keras_bert_impl.serving.local import errors
 from keras_bert_impl.training import savers
 from tests.official_tasks import scripts
@@ -419,7 +419,7 @@ def test_names_of_columns_are_those_of_any_file(checkpoint, tmp_path):
   path.write_text("review\tlabel\ngood\tpositive\n", encoding="utf-8")
   made = kb.TextClassifier.from_checkpoint(checkpoint)
   columns = {"text_column": "review"}
-  splits = estimator._splits(made, TEXTS, LABELS, str(path), columns)
+  splits = trainable._splits(made, TEXTS, LABELS, str(path), columns)
   [[example]] = [split for split in splits.values() if len(split) == 1]
   assert example.text == "good"
 

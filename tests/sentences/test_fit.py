@@ -65,7 +65,9 @@ def test_the_same_seed_gives_the_same_vectors_and_a_run_goes_on(tmp_path):
   # Called again by a process that was started again: nothing is left to do.
   second.fit(PAIRS, output_dir=tmp_path / "run", **SETTINGS)
   np.testing.assert_array_equal(first.encode(WORDS), second.encode(WORDS))
-  with pytest.raises(ValueError, match="began with other weights"):
+  with pytest.raises(
+    ValueError, match="holds a run with other settings|init_checkpoint"
+  ):
     first.fit(PAIRS, output_dir=tmp_path / "run", **SETTINGS)
 
 
@@ -112,6 +114,11 @@ def test_what_is_refused_leaves_its_folder_to_others(tmp_path):
   folder = str(tmp_path / "run")
   with pytest.raises(ValueError, match="give at least two"):
     new_encoder().fit([("a", "b")], output_dir=folder)
+  assert not os.path.exists(folder)
+  encoder = new_encoder()
+  encoder.texts = folders.Texts(max_seq_length=7)  # Not as of its checkpoint.
+  with pytest.raises(ValueError, match="give at least two"):
+    encoder.fit([("a", "b")], output_dir=folder)
   assert os.listdir(folder) == []
 
 
@@ -240,8 +247,13 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(
   layer = keras.layers.Dense(4, name="projection")
   model = kb.EmbeddingModel(new.model.encoder, "mean", [layer])
   kb.SentenceEncoder(model, new.tokenizer, new.texts).save(tmp_path / "start")
-  whole, again = (
+  opened = [
     kb.SentenceEncoder.from_checkpoint(tmp_path / "start") for _ in range(2)
+  ]
+  # Made in memory: no checkpoint is theirs.
+  whole, again = (
+    kb.SentenceEncoder(each.model, each.tokenizer, each.texts)
+    for each in opened
   )
   settings = SETTINGS | {"epochs": 1}
   whole.fit(PAIRS, output_dir=tmp_path / "run", **settings)

@@ -1,6 +1,7 @@
-"""Trains the folder of an encoder of texts, from Python; reads its examples."""
+"""Examples of text vectors, from Python."""
 
 import os
+from typing import Any
 
 from keras_bert_impl import heads
 from keras_bert_impl.estimators import estimator, records
@@ -8,15 +9,13 @@ from keras_bert_impl.kinds.embeddings import (
   embedding_data,
   embedding_kind,
 )
-from keras_bert_impl.sentences import folders
 
-Pair = tuple[str, str] | list[str]
 # Keys of an example.
 _FIELDS = ("texts", "anchor", "positive", "negative", "score")
 
 
-class EmbeddingEstimator(estimator.Estimator[Pair, float]):
-  """Base class of what is trained on `EmbeddingExample`s. Abstract.
+class EmbeddingExamples:
+  """Reads `EmbeddingExample`s, for classes of `trainable.Trainable`.
 
   An example is a str; a tuple of texts, the anchor first; two texts and a
   number; or a dict with the keys anchor, positive, and negative (a str or a
@@ -38,44 +37,30 @@ class EmbeddingEstimator(estimator.Estimator[Pair, float]):
     return _read_file(path, **columns)
 
 
-class EmbeddingTrainer(EmbeddingEstimator):
-  """Trains the folder of a `TextEncoder`.
+class VectorScorer(EmbeddingExamples, estimator.Estimator[str, Any]):
+  """Scores what computes vectors of rows, on the files of their script.
 
-  Args:
-    checkpoint: as `Estimator`.
-    max_seq_length: as `Estimator`.
-    has_report: bool, whether to write report.html.
+  Args: as `Estimator`.
   """
 
   head = heads.ENCODER
   kind = embedding_kind.KIND
 
-  def __init__(self, checkpoint, max_seq_length, has_report=True):
-    super().__init__(checkpoint, max_seq_length)
-    self._has_report = has_report
-
   def _answer(self, row):
     return row["embeddings"]
 
   def _known_options(self):
-    return {}  # `of_embeddings` reads what a run says.
+    return {}  # `make_parts` reads what a run says.
 
   def _parts(self, run, splits, task_options):
     return embedding_kind.make_parts(run, splits, task_options)
-
-  def _run(self, splits, output_dir, values, *others, **named):
-    if folders.is_static(self.checkpoint):
-      # A table learns from large batches, which may be all of the data.
-      size = min(values["train_batch_size"], len(splits["train"]))
-      values = values | {"train_batch_size": size}
-    return super()._run(splits, output_dir, values, *others, **named)
 
 
 def examples_of(data, targets=None, corpus=None, **columns):
   """Returns the examples to score, list of `EmbeddingExample`.
 
   Args:
-    data: as of `EmbeddingEstimator`, or a path.
+    data: as of `EmbeddingExamples`, or a path.
     targets: list of scores, or None.
     corpus: list of str, or a path: other texts to search; or None.
     **columns: text_columns and label_column, of a file.
@@ -111,7 +96,7 @@ def _complete(examples):
 
 
 def _example(record, place, number):
-  """Returns the `EmbeddingExample` of a record, see `EmbeddingEstimator`."""
+  """Returns the `EmbeddingExample` of a record, see `EmbeddingExamples`."""
   unknown = [key for key in record if key not in _FIELDS]
   if unknown:
     raise ValueError(

@@ -3,7 +3,7 @@
 import typing
 
 from keras_bert_impl import heads
-from keras_bert_impl.estimators import estimator, typed
+from keras_bert_impl.estimators import answering, typed
 from keras_bert_impl.kinds.fill_mask import fill_mask_kind
 
 if typing.TYPE_CHECKING:
@@ -17,7 +17,7 @@ class Filling(typing.TypedDict):
   score: float
 
 
-class FillMask(estimator.Answering[str, list[list[Filling]]]):
+class FillMask(answering.Answering[str, list[list[Filling]]]):
   """Fills the masks of texts with the likeliest tokens.
 
       fill_mask = kb.FillMask.from_checkpoint("klue/bert-base")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import keras
 
 from keras_bert_impl import heads
-from keras_bert_impl.estimators import records, typed
+from keras_bert_impl.estimators import estimator, records, typed
 from keras_bert_impl.kinds.embeddings import embedding_trainer
 from keras_bert_impl.kinds.reranking import (
   mining,
@@ -31,7 +31,12 @@ class RerankerSettings(typed.FitSettings, total=False):
   text_columns: Sequence[str]
 
 
-class Reranker(embedding_trainer.EmbeddingEstimator):
+Pair = tuple[str, str] | list[str]
+
+
+class Reranker(
+  embedding_trainer.EmbeddingExamples, estimator.Estimator[Pair, float]
+):
   """Scores documents for a query, reading both at once (cross-encoder).
 
       reranker = kb.Reranker.from_checkpoint("klue/bert-base")

@@ -92,6 +92,8 @@ class TextClassifier(estimator.Estimator[TextInput, TextAnswer]):
   )
   kind = text_kind.KIND
 
+  labels: tuple[str, ...] | None = ()
+
   def __init__(
     self,
     checkpoint: typed.Path,

@@ -85,8 +85,12 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     texts = encoder.texts
     late = dataclasses.replace(texts.late, **settings)
     length = max_seq_length or texts.max_seq_length
-    texts = dataclasses.replace(texts, max_seq_length=length, late=late)
-    return cls(encoder.model, encoder.tokenizer, texts)
+    encoder.texts = dataclasses.replace(texts, max_seq_length=length, late=late)
+    return encoder
+
+  def predict(self, inputs, batch_size=32):
+    """Returns the vectors of documents, as `encode_document`."""
+    return self.encode_document(inputs, batch_size)
 
   def encode_query(
     self, texts: str | Iterable[str], batch_size: int = 32

@@ -149,6 +149,12 @@ class StaticEncoder(sentence_encoder.SentenceEncoder):
       **_TRAINING | settings,
     )
 
+  def _run(self, splits, start, output_dir, values, *others, **named):
+    # A table learns from large batches, which may be all of the data.
+    size = min(values["train_batch_size"], len(splits["train"]))
+    values = values | {"train_batch_size": size}
+    return super()._run(splits, start, output_dir, values, *others, **named)
+
   def _compile(self):
     super()._compile()
     # A mean needs no padding, and counting would tokenize texts twice.

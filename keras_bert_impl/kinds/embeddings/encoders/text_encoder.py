@@ -1,10 +1,8 @@
 """Base class of what encodes texts as vectors, from Python."""
 
-import contextlib
 import dataclasses
 import functools
 import os
-import tempfile
 import typing
 from collections.abc import Iterable, Sequence
 
@@ -12,9 +10,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import calls, files, heads, options, tokenizers
+from keras_bert_impl import files, heads, options, tokenizers
 from keras_bert_impl.checkpoints import hub
-from keras_bert_impl.estimators import records, typed
+from keras_bert_impl.estimators import records, trainable, typed
 from keras_bert_impl.kinds.embeddings import (
   embedding_kind,
   embedding_trainer,
@@ -24,7 +22,6 @@ from keras_bert_impl.sentences import folder_models, folders
 from keras_bert_impl.serving.small import export as small
 from keras_bert_impl.tokenizers.graph import prompts
 from keras_bert_impl.tokenizers.graph import tokenizer as tokenizer_lib
-from keras_bert_impl.training import experiment
 
 if typing.TYPE_CHECKING:
   from typing_extensions import Self, Unpack
@@ -35,7 +32,6 @@ _CLASSES = {
   heads.STATIC: "kb.StaticEncoder",
   heads.LATE: "kb.MultiVectorEncoder",
 }
-_START = "start"  # in the folder of a run, what it begins with
 _TEXTS_AND_PROMPT = [
   tf.TensorSpec([None], tf.string),
   tf.TensorSpec([], tf.string),
@@ -80,16 +76,7 @@ class EncoderSettings(typed.FitSettings, total=False):
   vectors: str | None
 
 
-class _Shown:
-  """Shows itself in a line. Abstract."""
-
-  def __repr__(self):
-    model = f"{type(self.model).__name__} of {self.model.count_params():,}"
-    size = f"embedding_size={self.embedding_size}"
-    return f"{type(self).__name__}({model} weights, {size})"
-
-
-class TextEncoder(_Shown, calls.Public):
+class TextEncoder(embedding_trainer.EmbeddingExamples, trainable.Trainable):
   """Encodes texts; reads and writes folders of sentence-transformers. Abstract.
 
   Args:
@@ -97,19 +84,21 @@ class TextEncoder(_Shown, calls.Public):
     tokenizer: of `tokenizers.load`.
     texts: `folders.Texts`: prompts, and how long texts may be.
 
-  Attributes:
-    model: as given, from ids to vectors.
+  Attributes: besides those of `Trainable`:
+    model: as given, from ids to vectors; it stays the same in `fit`.
     tokenizer: as given.
     embedding_size: int, D.
-    results: dict, results.json of the last `fit`; {} before.
-    fit_settings: dict, settings that every `fit` has, such as of `kb.lora`.
-    head: str, of `keras_bert_impl.heads`; of the class.
+    labels: None, as there are no classes.
     similarity_name: str, of `embedding_scores.SIMILARITIES`; of the class.
   """
 
-  head = None
+  kind = embedding_kind.KIND
+  labels = None
   similarity_name = "cosine"
   _not_here = _NOT_HERE
+
+  model: keras.Model
+  tokenizer: tokenizer_lib.Tokenizer
 
   def __init__(
     self,
@@ -121,8 +110,12 @@ class TextEncoder(_Shown, calls.Public):
     self.tokenizer = tokenizer
     self.texts = texts or folders.Texts()
     self.embedding_size = model.output["embeddings"].shape[-1]
-    self.results, self.fit_settings = {}, {}
-    self._temporary = None
+    self.checkpoint, self.results, self.fit_settings = None, {}, {}
+
+  def __repr__(self):
+    model = f"{type(self.model).__name__} of {self.model.count_params():,}"
+    size = f"embedding_size={self.embedding_size}"
+    return f"{type(self).__name__}({model} weights, {size})"
 
   @property
   def texts(self):
@@ -160,7 +153,13 @@ class TextEncoder(_Shown, calls.Public):
       raise ValueError(f"{path} makes {folder.head} vectors: use {kind}.")
     model = cls._load(folder, path, dtype)
     tokenizer = tokenizers.load(folder.vocabulary, model.config.model_type)
-    return cls(model, tokenizer, folder.texts)
+    encoder = cls(model, tokenizer, folder.texts)
+    encoder.checkpoint = path
+    return encoder
+
+  def predict(self, inputs: typing.Any, batch_size: int = 32) -> typing.Any:
+    """Returns the vectors of texts, as `encode` with the default prompt."""
+    return self.encode(inputs, batch_size=batch_size)
 
   def vectors(self, texts, prompt="", batch_size=32):
     """Returns the whole vectors of texts, float32 array [N, D].
@@ -219,8 +218,12 @@ class TextEncoder(_Shown, calls.Public):
         sentence-transformers has no such model.
       KeyboardInterrupt: Ctrl-C came, or a cell was interrupted.
     """
-    settings = {**self.fit_settings, **settings}
-    return _fit(self, (data, targets, validation_data), output_dir, settings)
+    for name, reason in self._not_here.items():
+      if settings.get(name) is not None:
+        raise ValueError(f"{name} ({settings[name]!r}) {reason}")
+    return super().fit(
+      data, targets, validation_data, output_dir=output_dir, **settings
+    )
 
   def evaluate(
     self,
@@ -304,6 +307,41 @@ class TextEncoder(_Shown, calls.Public):
     with files.new_folder(path) as folder:
       folder_models.write(folder, self.model, self.texts, vocabulary, options)
 
+  def _take(self, output_dir):
+    """Gives the model the weights and settings of the one that was trained."""
+    path = os.path.join(output_dir, sentence_folder.NAMES[self.head])
+    trained = self.from_checkpoint(path)
+    ours, new = _weights(self.model), _weights(trained.model)
+    for name in ours.keys() & new.keys():
+      ours[name].assign(new[name])
+    found = self.texts.prompts | trained.texts.prompts
+    self.texts = dataclasses.replace(trained.texts, prompts=found)
+    self.checkpoint = trained.checkpoint
+
+  def _holds_checkpoint(self):
+    path = self.checkpoint
+    if path is None or not folders.is_one(path):
+      return False
+    if folders.read(path).head != self.head:
+      return False
+    stored = self.from_checkpoint(path)
+    has_more = len(self.model.weights) != len(stored.model.weights)  # Adapters.
+    return stored.texts == self.texts and not has_more and self._is_as(stored)
+
+  def _has_weights_of(self, path):
+    return self._is_as(self.from_checkpoint(path))
+
+  def _is_as(self, other):
+    """Returns whether another encoder has the same weights."""
+    ours, theirs = _weights(self.model), _weights(other.model)
+    return trainable.same_weights(ours, theirs)
+
+  def _length(self):
+    return self.texts.max_seq_length or options.LONGEST
+
+  def _parts(self, run, splits, task_options):
+    return embedding_kind.make_parts(run, splits, task_options)
+
   def _vectors_of(self, kind, texts, batch_size):
     """Returns the vectors of texts that are all "query" or "document"."""
     return self.vectors(texts, self.texts.prompt_of(kind), batch_size)
@@ -337,26 +375,6 @@ class TextEncoder(_Shown, calls.Public):
     """Returns the model of a `folders.Folder`, which is at `path`."""
     del path  # Some classes name it in messages.
     return folder_models.load(folder, dtype)
-
-
-def _fit(encoder, given, output_dir, settings):
-  """Trains the model in a run's folder; returns its history."""
-  _check_settings(encoder, settings)
-  has_report = output_dir is not None
-  if not has_report:
-    encoder._temporary = tempfile.TemporaryDirectory(prefix="keras_bert_impl_")
-    output_dir = encoder._temporary.name
-  experiment.check_folder(os.fspath(output_dir))
-  start = os.path.join(output_dir, _START)
-  with _kept_start(encoder, start):
-    trainer = embedding_trainer.EmbeddingTrainer(
-      start, encoder.texts.max_seq_length or options.LONGEST, has_report
-    )
-    history = trainer.fit(*given, output_dir=output_dir, **settings)
-  name = sentence_folder.NAMES[encoder.head]
-  _take(encoder, encoder.from_checkpoint(os.path.join(output_dir, name)))
-  encoder.results = trainer.results
-  return history
 
 
 def _batches(encoder, texts, prompt, batch_size):
@@ -417,56 +435,6 @@ def chosen_prompt(texts, name, prompt):
   if prompt is None:
     return texts.prompt(name)
   return records.checked_text(prompt, "prompt")
-
-
-@contextlib.contextmanager
-def _kept_start(encoder, path):
-  """Holds the folder that a run starts from: written, or the one there is.
-
-  It goes again where the data or settings are refused.
-
-  Raises:
-    ValueError: it is that of another model.
-  """
-  if files.exists(path):
-    _check_start(encoder, path)
-    yield
-    return
-  encoder.save(path)
-  try:
-    yield
-  except (OSError, ValueError):
-    if files.list_folder(os.path.dirname(path)) == [_START]:
-      tf.io.gfile.rmtree(path)
-    raise
-
-
-def _check_start(encoder, path):
-  """Raises ValueError unless a folder has the weights of an encoder."""
-  old = _weights(encoder.from_checkpoint(path).model)
-  ours = _weights(encoder.model)
-  for name in ours.keys() & old.keys():
-    if not np.array_equal(ours[name], old[name]):
-      raise ValueError(
-        f"output_dir ({os.path.dirname(path)}) holds a run that began with"
-        " other weights than the model has: choose another."
-      )
-
-
-def _take(encoder, trained):
-  """Gives an encoder the weights and settings of a trained one."""
-  ours, new = _weights(encoder.model), _weights(trained.model)
-  for name in ours.keys() & new.keys():
-    ours[name].assign(new[name])
-  found = encoder.texts.prompts | trained.texts.prompts
-  encoder.texts = dataclasses.replace(trained.texts, prompts=found)
-
-
-def _check_settings(encoder, settings):
-  """Raises ValueError if a setting of `fit` cannot be chosen."""
-  for name, reason in encoder._not_here.items():
-    if settings.get(name) is not None:
-      raise ValueError(f"{name} ({settings[name]!r}) {reason}")
 
 
 def _check_options(encoder, names):
