@@ -240,6 +240,14 @@ def check_unused(config, names, needed):
       raise ValueError(f"{name} ({value!r}) needs {needed}, but there is none.")
 
 
+def check_exclusive(config, first, second):
+  """Raises ValueError if two fields are given, of which only one may be."""
+  if getattr(config, first) and getattr(config, second):
+    raise ValueError(
+      f"--{first} cannot be combined with --{second}: give one of them."
+    )
+
+
 def _kinds(entry):
   """Returns the types that a value of a field may have, tuple."""
   is_union = isinstance(entry.type, types.UnionType)

@@ -36,11 +36,7 @@ class SquadConfig(answer_options.QuestionOptions):
   )
 
   def __post_init__(self):
-    if self.dev_articles and self.predict_file:
-      raise ValueError(
-        "--dev_articles cannot be combined with --predict_file: give one of"
-        " them."
-      )
+    options.check_exclusive(self, "dev_articles", "predict_file")
     if self.dev_articles and not self.train_file:
       raise ValueError("--dev_articles needs --train_file: give it too.")
 

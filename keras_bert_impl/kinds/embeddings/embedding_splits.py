@@ -63,10 +63,7 @@ class EmbeddingSplitsConfig:
 
   def __post_init__(self):
     options.check_fields(self)
-    if self.dev_fraction and self.dev_file:
-      raise ValueError(
-        "--dev_fraction cannot be combined with --dev_file: give one of them."
-      )
+    options.check_exclusive(self, "dev_fraction", "dev_file")
 
   @property
   def table_columns(self):

@@ -67,10 +67,7 @@ class TagSplitsConfig(tag_options.TagOptions):
         f"token_column ({self.token_column}) must be 0 with"
         " --token_unit=character, whose rows begin with the character."
       )
-    if self.dev_fraction and self.dev_file:
-      raise ValueError(
-        "--dev_fraction cannot be combined with --dev_file: give one of them."
-      )
+    options.check_exclusive(self, "dev_fraction", "dev_file")
 
   def path(self, split):
     """Returns the file of a split, or None."""

@@ -115,10 +115,7 @@ class FineTuningConfig(model_files.ModelFilesConfig):
       raise ValueError(
         "at least one of --do_train, --do_eval and --do_predict must be True."
       )
-    if self.ensemble_dirs and self.do_train:
-      raise ValueError(
-        "--ensemble_dirs cannot be combined with --do_train: give one of them."
-      )
+    options.check_exclusive(self, "ensemble_dirs", "do_train")
     if self.ensemble_dirs == ():
       raise ValueError(
         f"ensemble_dirs ({self.ensemble_dirs!r}) must name at least one"

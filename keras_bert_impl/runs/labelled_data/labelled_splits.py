@@ -72,10 +72,7 @@ class SplitsConfig:
   )
 
   def __post_init__(self):
-    if self.dev_fraction and self.dev_file:
-      raise ValueError(
-        "--dev_fraction cannot be combined with --dev_file: give one of them."
-      )
+    options.check_exclusive(self, "dev_fraction", "dev_file")
     if not self.is_custom:
       self._check_columns(_COLUMN_FLAGS)
 
