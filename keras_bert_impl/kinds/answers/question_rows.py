@@ -62,6 +62,7 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
   version_2_with_negative: bool = False
   rules: str = "squad"
 
+  undescribed = ("rules",)
   columns = {
     features.INPUT_IDS: fine_tuning.Column(),
     features.SEGMENT_IDS: fine_tuning.Column(),
@@ -87,12 +88,6 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
         f"max_query_length ({self.max_query_length}) + 3, or a question leaves "
         "no room for a text."
       )
-
-  def describe(self):
-    """Returns {option: JSON value} of everything that decides the rows."""
-    options_of_rows = super().describe()
-    del options_of_rows["rules"]
-    return options_of_rows
 
   def texts(self, example):
     """Returns the question and the context."""

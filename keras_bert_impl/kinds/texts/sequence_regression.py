@@ -28,6 +28,7 @@ class SequenceRegressionTask(fine_tuning.BilstmTask):
 
   head = heads.REGRESSION
   taught_outputs = ("logits",)
+  undescribed = ("mean_score",)  # How the head begins.
 
   def build_model(self):
     """Returns a `SequenceClassifier` with one output, the score."""
@@ -38,12 +39,6 @@ class SequenceRegressionTask(fine_tuning.BilstmTask):
     # training went by until the answers had the mean of the scores.
     model.get_layer("classifier").output_bias.assign([self.mean_score])
     return model
-
-  def describe(self):
-    """Returns the entries of `Task`, but for how the head begins."""
-    options = super().describe()
-    del options["mean_score"]
-    return options
 
   def denominators(self, batch):
     """Returns the number of examples."""

@@ -27,6 +27,8 @@ class TextPreprocessor(fine_tuning.Preprocessor):
   text_pairs: bool = False
   is_weighted: bool = False
 
+  undescribed = ("is_weighted",)  # The columns show it.
+
   @property
   def columns(self):
     """{name: `Column`}: the ids of a text, and its label."""
@@ -38,12 +40,6 @@ class TextPreprocessor(fine_tuning.Preprocessor):
       features.LABEL_IDS: fine_tuning.Column(dtype, ()),
       **(weights if self.is_weighted else {}),
     }
-
-  def describe(self):
-    """Returns the options but for the weights, which the columns show."""
-    options = super().describe()
-    del options["is_weighted"]
-    return options
 
   def texts(self, example):
     """Returns the text or the pair."""

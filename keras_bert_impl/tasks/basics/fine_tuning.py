@@ -99,10 +99,12 @@ class Preprocessor(abc.ABC):
   Attributes:
     max_seq_length: int, most ids of a row.
     columns: {name: `Column`} of its rows; ids under `features.INPUT_IDS`.
+    undescribed: tuple of str, fields that do not decide the ids and labels.
   """
 
   max_seq_length: int
   columns: dict
+  undescribed = ()
 
   @abc.abstractmethod
   def texts(self, example):
@@ -124,7 +126,8 @@ class Preprocessor(abc.ABC):
 
   def describe(self):
     """Returns {option: JSON value} of everything that decides the rows."""
-    return _json(dataclasses.asdict(self))
+    fields = dataclasses.asdict(self).items()
+    return _json({k: v for k, v in fields if k not in self.undescribed})
 
   def describe_use(self):
     """Returns {option: JSON value} of how the model reads texts elsewhere."""

@@ -37,6 +37,7 @@ class Task(abc.ABC):
     required_prefixes: tuple of str, beginnings of the paths of the variables
       that training must take from a checkpoint; empty: it may start from
       nothing, and from a checkpoint the experiment says which.
+    undescribed: tuple of str, fields that the same model does not depend on.
   """
 
   head = None
@@ -52,6 +53,7 @@ class Task(abc.ABC):
   least_examples = 1
   taught_outputs = ()
   required_prefixes = ()
+  undescribed = ()
 
   @property
   def has_standard_head(self):
@@ -140,5 +142,6 @@ class Task(abc.ABC):
 
     The configuration of the encoder stands elsewhere.
     """
-    fields = {k: v for k, v in vars(self).items() if k != "config"}
+    left_out = ("config", *self.undescribed)
+    fields = {k: v for k, v in vars(self).items() if k not in left_out}
     return {"labels": self.labels} | fields

@@ -12,6 +12,8 @@ from keras_bert_impl.models.heads import embedding_model
 from keras_bert_impl.tasks.basics import cross_entropy, task
 
 EMBEDDINGS = "embeddings"
+# Fields of models that pool the states of tokens, which not all do.
+_OF_POOLING = ("pooling", "include_prompt", "final_layers", "widths")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +57,7 @@ class EmbeddingTask(task.Task):
   head = heads.ENCODER
   compares_rows = True
   read_outputs = (EMBEDDINGS,)
+  undescribed = ("final_weights", "chunk_size")
 
   @property
   def least_examples(self):
@@ -107,13 +110,6 @@ class EmbeddingTask(task.Task):
     """Returns the losses."""
     return cross_entropy.loss_metrics(self, batch, outputs)
 
-  def describe(self):
-    """Returns the entries of `Task` but for weights and memory."""
-    options = super().describe()
-    for name in ("final_weights", "chunk_size"):
-      del options[name]
-    return options
-
   def _batch(self, batch, outputs):
     """Returns the `losses.Batch` of a batch and its outputs."""
     return losses.Batch(
@@ -125,6 +121,12 @@ class EmbeddingTask(task.Task):
       batch[features.LABEL_IDS],
       cross_entropy.row_weights(batch),
     )
+
+
+class UnpooledTask(EmbeddingTask):
+  """Vectors of models that pool no states of tokens. Abstract."""
+
+  undescribed = (*EmbeddingTask.undescribed, *_OF_POOLING)
 
 
 @dataclasses.dataclass(frozen=True)

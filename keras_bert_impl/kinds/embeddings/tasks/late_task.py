@@ -60,7 +60,7 @@ class LatePreprocessor(
 
 
 @dataclasses.dataclass(frozen=True)
-class LateInteractionTask(embedding_task.EmbeddingTask):
+class LateInteractionTask(embedding_task.UnpooledTask):
   """Vectors of tokens, of which MaxSim is high where texts belong together.
 
   Attributes:
@@ -78,13 +78,6 @@ class LateInteractionTask(embedding_task.EmbeddingTask):
   def _model(self):
     """Returns the `MultiVectorEmbeddingModel`."""
     return models.MultiVectorEmbeddingModel(self.config, self.embedding_size)
-
-  def describe(self):
-    """Returns the entries of `EmbeddingTask` but for those of its model."""
-    options = super().describe()
-    for name in ("pooling", "include_prompt", "final_layers", "widths"):
-      del options[name]
-    return options
 
 
 @dataclasses.dataclass(frozen=True)

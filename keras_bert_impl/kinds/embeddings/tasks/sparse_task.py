@@ -12,7 +12,7 @@ _FLOPS = "flops"
 
 
 @dataclasses.dataclass(frozen=True)
-class SparseEmbeddingTask(embedding_task.EmbeddingTask):
+class SparseEmbeddingTask(embedding_task.UnpooledTask):
   """Sparse vectors of texts, whose dot products are their similarities.
 
   Attributes:
@@ -67,10 +67,3 @@ class SparseEmbeddingTask(embedding_task.EmbeddingTask):
       "query_tokens": (anchors, number),
       "document_tokens": (positives, number),
     }
-
-  def describe(self):
-    """Returns the entries of `EmbeddingTask` but for those of its model."""
-    options = super().describe()
-    for name in ("pooling", "include_prompt", "final_layers", "widths"):
-      del options[name]
-    return options
