@@ -36,14 +36,10 @@ def choose(begins, is_ordinary, share, num_to_predict, max_predictions, seed):
   and what may not be chosen counts as a word.
   """
   length = begins.shape[1]
-  span_seed, other_seed = tf.unstack(
-    tf.random.split(seed, 2, alg=masked_tokens.RNG)
-  )
+  span_seed, other_seed = masked_tokens.split(seed)
   in_span = _in_spans(begins, share, span_seed)
   column = tf.range(length, dtype=tf.float32) / length
-  other = tf.random.stateless_uniform(
-    tf.shape(begins), other_seed, alg=masked_tokens.RNG
-  )
+  other = masked_tokens.uniform(tf.shape(begins), other_seed)
   rank = tf.where(in_span, column, 1.0 + other)  # the lowest are chosen
   rank = tf.where(is_ordinary, rank, 3.0)
   found = tf.math.top_k(-rank, min(max_predictions, length))
@@ -59,20 +55,16 @@ def _in_spans(begins, share, seed):
   """Returns bool [B, L], the tokens of the spans of all contexts."""
   num_spans = max(1, int(np.ceil(begins.shape[1] * share)))  # S
   shape = [tf.shape(begins)[0], num_spans]
-  words_seed, place_seed = tf.unstack(
-    tf.random.split(seed, 2, alg=masked_tokens.RNG)
-  )
+  words_seed, place_seed = masked_tokens.split(seed)
   shares = masked_spans.ngram_shares(_MOST_WORDS)
-  drawn = tf.random.stateless_uniform(shape, words_seed, alg=masked_tokens.RNG)
+  drawn = masked_tokens.uniform(shape, words_seed)
   bounds = tf.constant(np.cumsum(shares)[:-1], tf.float32)
   num_words = 1 + tf.reduce_sum(
     tf.cast(drawn[:, :, tf.newaxis] >= bounds, tf.int32), axis=2
   )
   size = tf.cast(tf.cast(num_words, tf.float32) / share, tf.int32)
   room = tf.cast(size - num_words + 1, tf.float32)
-  place = (
-    tf.random.stateless_uniform(shape, place_seed, alg=masked_tokens.RNG) * room
-  )
+  place = masked_tokens.uniform(shape, place_seed) * room
   start = tf.cumsum(size, axis=1, exclusive=True) + tf.cast(place, tf.int32)
   word = tf.cumsum(tf.cast(begins, tf.int32), axis=1)[:, :, tf.newaxis] - 1
   first = start[:, tf.newaxis]  # [B, 1, S]

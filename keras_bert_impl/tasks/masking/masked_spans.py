@@ -55,11 +55,9 @@ def choose(begins, is_ordinary, budget, shares, max_spans, seed):
   word_here = tf.cumsum(tf.cast(begins, tf.int32), axis=1)  # [B, L]
   word = tf.concat([word_here, word_here[:, -1:] + 1], axis=1)  # [B, L + 1]
   shape = [tf.shape(begins)[0], max_spans]
-  length_seed, place_seed = tf.unstack(
-    tf.random.split(seed, 2, alg=masked_tokens.RNG)
-  )
+  length_seed, place_seed = masked_tokens.split(seed)
   lengths = _draw_lengths(shape, shares, length_seed)
-  places = tf.random.stateless_uniform(shape, place_seed, alg=masked_tokens.RNG)
+  places = masked_tokens.uniform(shape, place_seed)
 
   # The latest end of a span that starts here, or this position if none can
   # start here.
@@ -158,7 +156,7 @@ def runs(positions, is_prediction):
 
 def _draw_lengths(shape, shares, seed):
   """Returns int32 of `shape`, numbers of words drawn by `shares`."""
-  uniform = tf.random.stateless_uniform(shape, seed, alg=masked_tokens.RNG)
+  uniform = masked_tokens.uniform(shape, seed)
   bounds = np.cumsum(shares)[:-1].astype(np.float32)
   flat = tf.searchsorted(bounds, tf.reshape(uniform, [-1]), side="right")
   return tf.reshape(flat, shape) + 1

@@ -7,7 +7,17 @@ import numpy as np
 import tensorflow as tf
 
 # Every draw names its algorithm: "auto_select" differs between devices.
-RNG = "philox"
+_RNG = "philox"
+
+
+def uniform(shape, seed, **options):
+  """Returns random numbers, as `tf.random.stateless_uniform`."""
+  return tf.random.stateless_uniform(shape, seed, alg=_RNG, **options)
+
+
+def split(seed, number=2):
+  """Returns a list of seeds, int32 [2] each, made of one."""
+  return tf.unstack(tf.random.split(seed, number, alg=_RNG))
 
 
 def choose(is_ordinary, num_to_predict, max_predictions, seed):
@@ -68,8 +78,8 @@ def _sample(population, size, max_size, seed):
   is_drawn = k < size[:, tf.newaxis]
   lowest_last = (population - size)[:, tf.newaxis]  # [B, 1]
   last = lowest_last + k  # [B, P]
-  uniform = tf.random.stateless_uniform(tf.shape(last), seed, alg=RNG)
-  draw = tf.cast(uniform * tf.cast(last + 1, tf.float32), tf.int32)
+  drawn = uniform(tf.shape(last), seed) * tf.cast(last + 1, tf.float32)
+  draw = tf.cast(drawn, tf.int32)
   # A number was drawn before if an earlier draw gave it, or if it is the last
   # of an earlier draw (its owner) that gave way to it.
   same = draw[:, :, tf.newaxis] == draw[:, tf.newaxis, :]  # [B, P, P]

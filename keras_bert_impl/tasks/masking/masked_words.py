@@ -28,13 +28,8 @@ def choose(
     int32 [B, P], ascending, then L.
   """
   words = _words(is_special, continues)
-  keys = tf.random.stateless_uniform(
-    tf.shape(words["start"]),
-    seed,
-    minval=None,
-    maxval=None,
-    dtype=tf.int64,
-    alg=masked_tokens.RNG,
+  keys = masked_tokens.uniform(
+    tf.shape(words["start"]), seed, minval=None, maxval=None, dtype=tf.int64
   )
   # Random key, position and length in one integer: one sort moves all three.
   keys = tf.bitwise.bitwise_and(keys, (2**31 - 1) * 2**32)

@@ -120,9 +120,7 @@ class Masking:
       self.vocabulary.pad_id, shape=[num_rows, self.max_seq_length]
     )  # [B, L]
     num_to_predict = tf.gather(self._numbers_to_predict(), lengths)  # [B]
-    key_seed, action_seed, random_seed = tf.unstack(
-      tf.random.split(seed, 3, alg=masked_tokens.RNG)
-    )
+    key_seed, action_seed, random_seed = masked_tokens.split(seed, 3)
     positions = self._choose(ragged, ids, num_to_predict, key_seed)
     masked = self._masked_inputs(ids, positions, action_seed, random_seed)
     has_pairs = features.NEXT_SENTENCE_LABELS in batch
@@ -228,19 +226,16 @@ class Masking:
     positions = tf.where(is_prediction, positions, 0)
     shape = tf.shape(positions)
     originals = tf.gather(ids, positions, batch_dims=1)  # [B, P]
-    action = tf.random.stateless_uniform(
-      shape, action_seed, alg=masked_tokens.RNG
-    )
+    action = masked_tokens.uniform(shape, action_seed)
     if self.masking_policy == "span":
       first, _ = masked_spans.runs(positions, is_prediction)
       action = tf.gather(action, first, batch_dims=1)
-    random_ids = tf.random.stateless_uniform(
+    random_ids = masked_tokens.uniform(
       shape,
       random_seed,
-      0,
-      self.vocabulary.size,
+      minval=0,
+      maxval=self.vocabulary.size,
       dtype=tf.int32,
-      alg=masked_tokens.RNG,
     )
     replaced = tf.where(
       action < self.mask_token_prob + self.random_token_prob,

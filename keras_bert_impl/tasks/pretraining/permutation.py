@@ -12,9 +12,9 @@ with epy.lazy_imports():
   import tensorflow as tf
 
   from keras_bert_impl.models.pretraining import permutation
+  from keras_bert_impl.tasks.masking import masked_tokens
 
 # Every draw names its algorithm: "auto_select" differs between devices.
-_RNG = "philox"
 _CLS_SEGMENT, _PADDING_SEGMENT = 2, 3
 
 
@@ -83,7 +83,7 @@ class PermutationTask(pretraining.PretrainingTask):
         "the objective xlnet cannot learn from records that are masked"
         " already: write them with --objective=xlnet and dynamic masking."
       )
-    mask_seed, order_seed = tf.unstack(tf.random.split(seed, 2, alg=_RNG))
+    mask_seed, order_seed = masked_tokens.split(seed)
     rows = batch[features.INPUT_IDS]
     rows = tf.concat([rows[:, 1:], rows[:, :1]], axis=1)  # [CLS] at the end
     masked = self.data.masking({features.INPUT_IDS: rows}, mask_seed)
@@ -181,7 +181,7 @@ class PermutationTask(pretraining.PretrainingTask):
     """Returns int32 [B, L]: places in a random order, -1 where all see it."""
     vocabulary = self.data.masking.vocabulary
     is_special = (ids == vocabulary.cls_id) | (ids == vocabulary.sep_id)
-    keys = tf.random.stateless_uniform(ids.shape, seed, alg=_RNG)
+    keys = masked_tokens.uniform(ids.shape, seed)
     order = tf.argsort(tf.argsort(keys, axis=1), axis=1)
     return tf.where((is_target | is_special) & (mask > 0), order, -1)
 
