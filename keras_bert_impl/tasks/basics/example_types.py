@@ -14,8 +14,24 @@ def _origin():
   return dataclasses.field(default="", repr=False)
 
 
+class _Example:
+  """Base class of examples. Abstract.
+
+  Attributes:
+    truth: str, the field that is None where the truth is not known; None where
+      it always is.
+  """
+
+  truth = None
+
+  @property
+  def is_labelled(self):
+    """Whether it can be learned or scored."""
+    return self.truth is None or getattr(self, self.truth) is not None
+
+
 @dataclasses.dataclass(frozen=True)
-class TextExample:
+class TextExample(_Example):
   """A text or a pair of texts, and its label.
 
   Attributes:
@@ -33,10 +49,7 @@ class TextExample:
   label: str | tuple[str, ...] | float | None = None
   origin: str = _origin()
 
-  @property
-  def is_labelled(self):
-    """Whether the class, the labels or the score are known."""
-    return self.label is not None
+  truth = "label"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +66,7 @@ class WeightedTextExample(TextExample):
 
 
 @dataclasses.dataclass(frozen=True)
-class MultipleChoiceExample:
+class MultipleChoiceExample(_Example):
   """A text and the choices for it.
 
   Attributes:
@@ -70,14 +83,11 @@ class MultipleChoiceExample:
   label: int | None = None
   origin: str = _origin()
 
-  @property
-  def is_labelled(self):
-    """Whether the right choice is known."""
-    return self.label is not None
+  truth = "label"
 
 
 @dataclasses.dataclass(frozen=True)
-class TaggedSentence:
+class TaggedSentence(_Example):
   """A sentence as tokens, and their tags.
 
   Attributes:
@@ -93,14 +103,11 @@ class TaggedSentence:
   document: str | None = None
   origin: str = _origin()
 
-  @property
-  def is_labelled(self):
-    """Whether the tags are known."""
-    return self.tags is not None
+  truth = "tags"
 
 
 @dataclasses.dataclass(frozen=True)
-class QuestionExample:
+class QuestionExample(_Example):
   """A question about a text.
 
   Attributes:
@@ -120,14 +127,11 @@ class QuestionExample:
   title: str = ""
   origin: str = _origin()
 
-  @property
-  def is_labelled(self):
-    """Whether the answers are known."""
-    return self.answers is not None
+  truth = "answers"
 
 
 @dataclasses.dataclass(frozen=True)
-class EmbeddingExample:
+class EmbeddingExample(_Example):
   """Texts whose vectors are to be near or far, or like to some degree.
 
   Attributes:
@@ -151,11 +155,6 @@ class EmbeddingExample:
   names: tuple[str, ...] = dataclasses.field(default=(), repr=False)
 
   @property
-  def is_labelled(self):
-    """Whether it can be learned or scored: always."""
-    return True
-
-  @property
   def texts(self):
     """All of its texts, tuple of str."""
     return tuple(text for _, text in self.keys)
@@ -168,7 +167,7 @@ class EmbeddingExample:
 
 
 @dataclasses.dataclass(frozen=True)
-class RankingExample:
+class RankingExample(_Example):
   """A query and documents, which are to be put in order.
 
   Attributes:
@@ -187,8 +186,3 @@ class RankingExample:
   grades: tuple[float, ...]
   missing_grades: tuple[float, ...] = ()
   origin: str = _origin()
-
-  @property
-  def is_labelled(self):
-    """Whether it can be learned or scored: always."""
-    return True
