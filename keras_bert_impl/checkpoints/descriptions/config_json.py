@@ -49,6 +49,14 @@ def find(folder):
   return (keras_hub_config.from_dict if is_preset else from_dict)(values, path)
 
 
+def check_declared(found, path):
+  """Raises FileNotFoundError without a `Description` of the weights `path`."""
+  if found is None:
+    raise FileNotFoundError(
+      f"There is no {FILE_NAME} beside {path}: it says what the weights are."
+    )
+
+
 def from_dict(values, origin):
   """Returns the `Description` in `values`, the content of a config.json.
 

@@ -76,11 +76,7 @@ def open_weights(path, declared):
     FileNotFoundError: nothing is declared.
     ValueError: a file is damaged, or its values are not there in order.
   """
-  if declared is None:
-    raise FileNotFoundError(
-      f"There is no {config_json.FILE_NAME} beside {path}: it says what the "
-      "weights are."
-    )
+  config_json.check_declared(declared, path)
   stored = _read(path)
   head = os.path.join(os.path.dirname(path), keras_hub_config.TASK_WEIGHTS_FILE)
   if os.path.exists(head):

@@ -34,11 +34,7 @@ def open_weights(read, path, declared):
   stored = read(path)
   if declared is None and [*stored] == [*STATIC.values()]:
     return stored.renamed(STATIC, set()), None
-  if declared is None:
-    raise FileNotFoundError(
-      f"There is no {config_json.FILE_NAME} beside {path}: it says what the "
-      "weights are."
-    )
+  config_json.check_declared(declared, path)
   origins, family = {}, declared.config.family
   # An output matrix with a bias of its own reads no other.
   for name in sorted(stored, key=lambda name: ".decoder." not in name):
