@@ -219,6 +219,11 @@ def integer_inputs(*others, use_pooler=False, use_sequence_ids=False):
   return inputs
 
 
+def make_input(name, shape=(None,), dtype="int32"):
+  """Returns a symbolic input, [B, *shape]."""
+  return keras.Input(shape, dtype=dtype, name=name)
+
+
 def _of_probabilities(loss):
   """Returns the name of a loss, or of its name, that is not of logits."""
   if getattr(loss, "from_logits", True) is False:

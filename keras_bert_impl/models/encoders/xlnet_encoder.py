@@ -95,18 +95,15 @@ class XLNetEncoder(encoder_model.BareEncoder):
 
 def _other_inputs(config, use_queries, use_mems):
   """Returns the symbolic inputs that only XLNet's encoder has, by name."""
-  inputs = {}
+  forms = {}
   if config.bi_data:
-    name = features.IS_REVERSED
-    inputs[name] = keras.Input((), dtype="int32", name=name)
+    forms[features.IS_REVERSED] = (), "int32"
   for name in (features.PERM_MASK, features.TARGET_MAPPING) * use_queries:
-    inputs[name] = keras.Input((None, None), dtype="float32", name=name)
+    forms[name] = (None, None), "float32"
   if use_mems:
     shape = (config.num_hidden_layers, None, config.hidden_size)
-    inputs[features.MEMS] = keras.Input(
-      shape, dtype="float32", name=features.MEMS
-    )
-  return inputs
+    forms[features.MEMS] = shape, "float32"
+  return {k: encoder_model.make_input(k, *form) for k, form in forms.items()}
 
 
 def _run_blocks(config, dtype, inputs, hidden_states, query_states):

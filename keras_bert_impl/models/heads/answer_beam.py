@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl import features, heads, layers
-from keras_bert_impl.models.encoders import encoder_choice
+from keras_bert_impl.models.encoders import encoder_choice, encoder_model
 from keras_bert_impl.models.heads import head_model
 
 _DEFAULT_TOP = 5
@@ -61,9 +61,8 @@ class AnswerBeam(head_model.HeadModel):
       is_text = inputs[features.SEGMENT_IDS] > 0
       answer_mask = ops.logical_and(is_text, inputs[features.INPUT_MASK] > 0)
     if use_start_positions:
-      inputs[features.START_POSITIONS] = keras.Input(
-        (), dtype="int32", name=features.START_POSITIONS
-      )
+      starts = features.START_POSITIONS
+      inputs[starts] = encoder_model.make_input(starts, ())
     head = layers.AnswerBeamHead(
       start_n_top,
       end_n_top,

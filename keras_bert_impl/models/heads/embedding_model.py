@@ -55,7 +55,7 @@ class EmbeddingModel(encoder_model.EncoderModel):
     inputs = dict(encoder.input)
     mask = inputs[features.INPUT_MASK]
     if not include_prompt:
-      mask = keras.Input((None,), dtype="int32", name=features.POOLING_MASK)
+      mask = encoder_model.make_input(features.POOLING_MASK)
       inputs[features.POOLING_MASK] = mask
 
     # Wiring.

@@ -107,6 +107,20 @@ def _fill(model, tensors, origin):
     warnings.warn(f"Weights from {origin}: {result}.", stacklevel=3)
 
 
+def check_usual(config, fault):
+  """Raises ValueError if the encoder is XLNet's or a pair.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    fault: str, clause that says why such an encoder will not do.
+  """
+  if config.is_transformer_xl or config.is_pair:
+    raise ValueError(
+      f"The encoder (model_type {config.model_type!r}) is XLNet's or a pair,"
+      f" {fault}: choose another checkpoint."
+    )
+
+
 def transform(encoder):
   """Returns the function of states float [..., H] that heads begin with.
 

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl import features, heads
-from keras_bert_impl.models.encoders import encoder_choice
+from keras_bert_impl.models.encoders import encoder_choice, encoder_model
 from keras_bert_impl.models.heads import head_model
 
 PROJECTION = "linear/kernel"
@@ -36,13 +36,9 @@ class MultiVectorEmbeddingModel(head_model.HeadModel):
     self, config, embedding_size=_SIZE, dtype=None, name="multi_vector_model"
   ):
     arguments = dict(locals())
-    if config.is_transformer_xl or config.is_pair:
-      raise ValueError(
-        f"The encoder (model_type {config.model_type!r}) is XLNet's or a pair,"
-        " which late interaction is not for: choose another checkpoint."
-      )
+    head_model.check_usual(config, "which late interaction is not for")
     encoder = encoder_choice.make(config, dtype, use_pooler=False)
-    mask = keras.Input((None,), dtype="int32", name=features.POOLING_MASK)
+    mask = encoder_model.make_input(features.POOLING_MASK)
     project = keras.layers.Dense(
       embedding_size,
       use_bias=False,

@@ -41,11 +41,7 @@ class SparseEmbeddingModel(head_model.HeadModel):
     use_mask_decoder=False,
   ):
     arguments = dict(locals())
-    if config.is_transformer_xl or config.is_pair:
-      raise ValueError(
-        f"The encoder (model_type {config.model_type!r}) is XLNet's or a pair,"
-        " whose heads make no sparse vectors: choose another checkpoint."
-      )
+    head_model.check_usual(config, "whose heads make no sparse vectors")
     encoder = encoder_choice.make(config, dtype, use_pooler=False)
     logits = masked_language_model.token_logits(
       encoder, use_mask_decoder=use_mask_decoder

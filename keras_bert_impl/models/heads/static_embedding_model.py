@@ -69,8 +69,8 @@ class StaticEmbeddingModel(encoder_model.Model):
   ):
     # Inputs.
     inputs = {
-      name_: keras.Input((None,), dtype="int32", name=name_)
-      for name_ in (features.INPUT_IDS, features.INPUT_MASK)
+      key: encoder_model.make_input(key)
+      for key in (features.INPUT_IDS, features.INPUT_MASK)
     }
 
     # Wiring.

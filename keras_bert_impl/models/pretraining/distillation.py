@@ -14,7 +14,7 @@ from keras import ops
 from keras_bert_impl import features
 from keras_bert_impl.checkpoints import assignment, reading
 from keras_bert_impl.layers.basics import kernels, layer
-from keras_bert_impl.models.encoders import transformer_encoder
+from keras_bert_impl.models.encoders import encoder_model, transformer_encoder
 from keras_bert_impl.models.heads import head_model, masked_language_model
 
 # Distances from a teacher, in their order.
@@ -81,9 +81,7 @@ class DistillationModel(head_model.HeadModel):
     distances = distances or Distances()
     arguments = {"name": name, "use_sequence_ids": use_sequence_ids}
     encoder = _encoder(config, use_sequence_ids)
-    given = keras.Input(
-      (None,), dtype="int32", name=features.MASKED_LM_POSITIONS
-    )
+    given = encoder_model.make_input(features.MASKED_LM_POSITIONS)
     inputs = {**encoder.input, features.MASKED_LM_POSITIONS: given}
 
     # Wiring.
@@ -178,9 +176,7 @@ def _frozen(path, config, use_sequence_ids, distances):
   inputs = dict(encoder.input)
   positions = None
   if not distances.all_tokens:
-    positions = keras.Input(
-      (None,), dtype="int32", name=features.MASKED_LM_POSITIONS
-    )
+    positions = encoder_model.make_input(features.MASKED_LM_POSITIONS)
     inputs[features.MASKED_LM_POSITIONS] = positions
   logits = masked_language_model.token_logits(encoder, positions)
   # Those of the student are spread evenly, its last one for the last one.

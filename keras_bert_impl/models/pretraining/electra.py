@@ -76,7 +76,7 @@ class ElectraPretrainingModel(encoder_model.Model):
 
     # Inputs.
     labels = {
-      name: keras.Input((None,), dtype=dtype, name=name)
+      name: encoder_model.make_input(name, dtype=dtype)
       for name, dtype in (
         (features.MASKED_LM_POSITIONS, "int32"),
         (features.MASKED_LM_IDS, "int32"),

@@ -100,8 +100,8 @@ class PermutationPretrainingModel(encoder_model.EncoderModel):
       features.PERMUTATION_ORDER, features.MASKED_LM_POSITIONS
     )
     if bi_data:
-      name_of = features.IS_REVERSED
-      inputs[name_of] = keras.Input((), dtype="int32", name=name_of)
+      flag = features.IS_REVERSED
+      inputs[flag] = encoder_model.make_input(flag, ())
 
     # Wiring.
     rows = {k: inputs[k] for k in model.input.keys() & inputs.keys()}

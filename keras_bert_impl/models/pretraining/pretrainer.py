@@ -5,7 +5,7 @@ import collections
 import keras
 
 from keras_bert_impl import features
-from keras_bert_impl.models.encoders import transformer_encoder
+from keras_bert_impl.models.encoders import encoder_model, transformer_encoder
 from keras_bert_impl.models.heads import head_model, masked_language_model
 
 
@@ -55,9 +55,7 @@ class PretrainingModel(head_model.HeadModel):
     )
 
     # Inputs.
-    positions = keras.Input(
-      (None,), dtype="int32", name=features.MASKED_LM_POSITIONS
-    )
+    positions = encoder_model.make_input(features.MASKED_LM_POSITIONS)
     inputs = {**encoder.input, features.MASKED_LM_POSITIONS: positions}
 
     # Wiring. Keras sorts the outputs in a plain dict, and with them the layers,

@@ -5,7 +5,7 @@ import collections
 import keras
 
 from keras_bert_impl import features, layers
-from keras_bert_impl.models.encoders import transformer_encoder
+from keras_bert_impl.models.encoders import encoder_model, transformer_encoder
 from keras_bert_impl.models.heads import head_model, masked_language_model
 
 
@@ -43,12 +43,8 @@ class SpanBoundaryModel(head_model.HeadModel):
     )
 
     # Inputs.
-    positions = keras.Input(
-      (None,), dtype="int32", name=features.MASKED_LM_POSITIONS
-    )
-    boundaries = keras.Input(
-      (None, 2), dtype="int32", name=features.SPAN_BOUNDARIES
-    )
+    positions = encoder_model.make_input(features.MASKED_LM_POSITIONS)
+    boundaries = encoder_model.make_input(features.SPAN_BOUNDARIES, (None, 2))
     inputs = {
       **encoder.input,
       features.MASKED_LM_POSITIONS: positions,
