@@ -20,9 +20,8 @@ GENERATOR_WORD_EMBEDDINGS = GENERATOR + "embeddings/word_embeddings"
 DELTA = "bert/embeddings/word_embeddings_delta"
 # Before the names of the second encoder of a pair.
 RIGHT_TO_LEFT = "right_to_left/"
-# Before the number of a block; of a group of blocks that share their weights.
+# Before the number of a block.
 LAYER = "bert/encoder/layer_"
-GROUP = "bert/encoder/group_"
 _PARTS = ("bert/embeddings/", "bert/encoder/")
 ENCODER_PREFIXES = (*_PARTS, *(RIGHT_TO_LEFT + part for part in _PARTS))
 # A masked language model's output matrix, where it is not the table.

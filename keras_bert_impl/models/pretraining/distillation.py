@@ -17,10 +17,9 @@ from keras_bert_impl.layers.basics import kernels, layer
 from keras_bert_impl.models.encoders import encoder_model, transformer_encoder
 from keras_bert_impl.models.heads import head_model, masked_language_model
 
-# Distances from a teacher, in their order.
+# Distances from a teacher.
 SOFT_TARGET, COSINE = "soft_target", "cosine"
 HIDDEN, ATTENTION, RELATION = "hidden", "attention", "relation"
-DISTANCES = (SOFT_TARGET, COSINE, HIDDEN, ATTENTION, RELATION)
 _EPSILON = 1e-12  # As of torch.nn.CosineEmbeddingLoss.
 
 
@@ -29,7 +28,7 @@ class Distances:
   """Which distances from a teacher are computed, and how.
 
   Attributes:
-    chosen: tuple of `DISTANCES`.
+    chosen: tuple of these, such as `SOFT_TARGET`.
     temperature: float, of the soft targets.
     all_tokens: bool, whether all tokens have soft targets, or the masked ones.
     teacher_layer: int, whose relations the last layer learns; 1 is the first
