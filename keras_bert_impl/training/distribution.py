@@ -317,6 +317,12 @@ def split_rows(x, parts):
   return tf.ensure_shape(tf.reshape(x, shape), static)
 
 
+def check_batch(config, replicas):
+  """Raises as `check_divisible`, for the batches of a `TrainingConfig`."""
+  accumulation = config.gradient_accumulation_steps
+  check_divisible(config.train_batch_size, replicas, accumulation)
+
+
 def check_divisible(batch_size, replicas, accumulation=1):
   """Raises ValueError unless the batch divides into equal micro-batches."""
   if batch_size % (replicas * accumulation):

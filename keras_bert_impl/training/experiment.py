@@ -332,11 +332,7 @@ def strategy_of(config):
     zone=config.tpu_zone,
     project=config.gcp_project,
   )
-  distribution.check_divisible(
-    config.train_batch_size,
-    strategy.num_replicas_in_sync,
-    config.gradient_accumulation_steps,
-  )
+  distribution.check_batch(config, strategy.num_replicas_in_sync)
   return strategy
 
 

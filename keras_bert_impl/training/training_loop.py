@@ -51,11 +51,7 @@ class TrainingLoop:
 
   def __init__(self, task, model, optimizer, strategy, config):
     kernels.check_trainable()
-    distribution.check_divisible(
-      config.train_batch_size,
-      strategy.num_replicas_in_sync,
-      config.gradient_accumulation_steps,
-    )
+    distribution.check_batch(config, strategy.num_replicas_in_sync)
     self.task = task
     self.model = model
     self.optimizer = optimizer

@@ -187,11 +187,7 @@ class Check:
 
   def _batch_spec(self, training):
     """Returns {name: tf.TensorSpec}, a chip's share of a batch."""
-    distribution.check_divisible(
-      training.train_batch_size,
-      self.topology.num_devices,
-      training.gradient_accumulation_steps,
-    )
+    distribution.check_batch(training, self.topology.num_devices)
     rows = training.train_batch_size // self.topology.num_devices
     record = {
       name: _spec([rows, *feature.shape], feature.dtype)
