@@ -14,7 +14,7 @@ import pytest
 from keras_bert_impl import kinds
 from keras_bert_impl.estimators import typed
 from keras_bert_impl.kinds.answers import question_answerer
-from keras_bert_impl.kinds.embeddings.encoders import text_encoder
+from keras_bert_impl.kinds.embeddings.encoders import encoder_training
 from keras_bert_impl.kinds.reranking import reranker
 from keras_bert_impl.kinds.tags import token_tagger
 from keras_bert_impl.kinds.texts import text_classifier
@@ -121,7 +121,7 @@ FILES = model_files.ModelFilesConfig
     (text_classifier.TextSettings, ["texts"]),
     (token_tagger.TagSettings, ["tags"]),
     (question_answerer.AnswerSettings, ["answers"]),
-    (text_encoder.EncoderSettings, ["embeddings"]),
+    (encoder_training.EncoderSettings, ["embeddings"]),
     (reranker.RerankerSettings, ["reranking"]),
   ],
 )

@@ -4,7 +4,6 @@ import abc
 import inspect
 import os
 import typing
-import zlib
 from collections.abc import Callable, Iterable
 
 import keras
@@ -13,12 +12,11 @@ import tensorflow as tf
 
 from keras_bert_impl import calls, files, heads, options
 from keras_bert_impl.checkpoints import reading
-from keras_bert_impl.estimators import records, typed
+from keras_bert_impl.estimators import opened_model, records, typed
 from keras_bert_impl.model_folders import (
   model_files,
   task_file,
   trained_models,
-  trained_servables,
 )
 from keras_bert_impl.serving import export as export_lib
 from keras_bert_impl.serving import servables
@@ -79,7 +77,7 @@ class Answering(calls.Public, typing.Generic[Input, Answer]):
     own = type(self)
     calls.check_names(own.__name__, inspect.signature(own), files, known)
     self._files = model_files.ModelFilesConfig(**files)
-    self._close()
+    self._opened, self._servable = opened_model.OpenedModel(self), None
 
   def __repr__(self):
     labels = self.labels
@@ -97,19 +95,13 @@ class Answering(calls.Public, typing.Generic[Input, Answer]):
     Raises:
       ValueError: it has not been trained for its task yet.
     """
-    model = self._open()[0].model
-    if self._sum_of_checkpoint is None:
-      self._sum_of_checkpoint = _checksum(model)
-    return model
+    check_trained(self)
+    return self._opened.given_model()
 
   @property
   def tokenizer(self) -> tokenizer_lib.Tokenizer:
     """The tokenizer of the checkpoint, from strings to ids."""
-    if self._tokenizer is None:
-      self._tokenizer = trained_models.open_tokenizer(
-        self._files, self.checkpoint
-      )
-    return self._tokenizer
+    return self._opened.tokenizer
 
   if typing.TYPE_CHECKING:
 
@@ -237,7 +229,7 @@ class Answering(calls.Public, typing.Generic[Input, Answer]):
 
   def _answering(self, questions):
     """Returns the function that answers batches of questions."""
-    made_with = self._servable_options(questions), self._changed_sum()
+    made_with = self._servable_options(questions), self._opened.changed_sum()
     if self._servable is None or made_with != self._made_with:
       # Held, because the functions do not hold its variables.
       self._servable = self._make_servable(**made_with[0])
@@ -248,47 +240,8 @@ class Answering(calls.Public, typing.Generic[Input, Answer]):
     return self._signature
 
   def _make_servable(self, **values):
-    return trained_servables.of_trained(
-      *self._open(), [self.kind], self.max_seq_length, values
-    )
-
-  def _open(self):
-    """Returns as `trained_models.open_with_tokenizer`, once a checkpoint."""
     check_trained(self)
-    if self._opened is None:
-      self._opened = trained_models.open_with_tokenizer(
-        self._files,
-        self.checkpoint,
-        [self.kind],
-        self.head,
-        self.max_seq_length,
-      )
-      self._tokenizer = self._opened[1]
-    return self._opened
-
-  def _close(self):
-    """Forgets what was opened: there is another checkpoint."""
-    self._opened = self._tokenizer = self._servable = None
-    self._sum_of_checkpoint = None
-
-  def _changed_sum(self):
-    """Returns the checksum of weights that are not the checkpoint's, or None.
-
-    Only who has been given the model can have changed them.
-    """
-    if self._sum_of_checkpoint is None:
-      return None
-    found = _checksum(self._opened[0].model)
-    return None if found == self._sum_of_checkpoint else found
-
-
-def _checksum(model):
-  """Returns a number that other weights of a model do not have."""
-  found = 0
-  for weight in model.weights:
-    array = np.ascontiguousarray(keras.ops.convert_to_numpy(weight))
-    found = zlib.crc32(array.view(np.uint8), found)
-  return found
+    return self._opened.servable(values)
 
 
 def check_trained(model):

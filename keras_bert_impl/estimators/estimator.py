@@ -10,6 +10,7 @@ from keras_bert_impl.estimators import (
   answering,
   keras_listener,
   model_card,
+  opened_model,
   records,
   trainable,
   typed,
@@ -112,19 +113,19 @@ class Estimator(
   def _take(self, output_dir):
     self.checkpoint = trained_models.find_folder(output_dir)
     self._task = answering.known_task(self.checkpoint, self.kind)
-    self._close()
+    self._opened, self._servable = opened_model.OpenedModel(self), None
     self._after_fit()
 
   def _after_fit(self):
     """Takes over what the training has found out."""
 
   def _holds_checkpoint(self):
-    return self._changed_sum() is None
+    return self._opened.changed_sum() is None
 
   def _has_weights_of(self, path):
     theirs = trained_models.load(path, [self.kind], self.head).model
     return trainable.same_weights(
-      _weights(self._open()[0].model), _weights(theirs)
+      _weights(self._opened.model), _weights(theirs)
     )
 
   def _length(self):

@@ -137,9 +137,7 @@ def convert(config, measure_heads=None, labels=None, weights=()):
   with files.new_folder(config.output) as folder:
     checkpoint, kept_heads = _parts(config, measure_heads)
     description = _described(checkpoint, config.allow_partial, labels)
-    tensors, result = _load(
-      checkpoint, description, config.allow_partial, weights
-    )
+    tensors, result = _load(config, checkpoint, description, weights)
     num_words = num_trimmed = 0
     if config.extend_vocab:
       tensors, description, num_words = vocabulary_extension.extend(
@@ -217,7 +215,7 @@ def _described(checkpoint, allow_partial, labels):
   )
 
 
-def _load(checkpoint, description, allow_partial, weights):
+def _load(config, checkpoint, description, weights):
   """Loads all tensors and checks that they make a model.
 
   The weights that are given stand in place of those of the checkpoint.
@@ -227,7 +225,7 @@ def _load(checkpoint, description, allow_partial, weights):
     no use for, such as ELECTRA's generator, is among the former.
   """
   model, result = checkpoint_loading.load(
-    checkpoint, description, allow_partial
+    checkpoint, description, config.allow_partial
   )
   variables = {weight.path: weight for weight in model.weights}
   rest = {

@@ -31,9 +31,7 @@ def shares(classifier):
 def raise_bias(classifier):
   """Changes a model as no training would."""
   [bias] = [
-    weight
-    for weight in classifier.model.weights
-    if tuple(weight.shape) == (2,)
+    weight for weight in classifier.model.weights if tuple(weight.shape) == (2,)
   ]
   bias.assign_add(keras.ops.arange(2, dtype="float32") * 3)
 

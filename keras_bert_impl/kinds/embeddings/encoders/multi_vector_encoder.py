@@ -88,10 +88,6 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     encoder.texts = dataclasses.replace(texts, max_seq_length=length, late=late)
     return encoder
 
-  def predict(self, inputs, batch_size=32):
-    """Returns the vectors of documents, as `encode_document`."""
-    return self.encode_document(inputs, batch_size)
-
   def encode_query(
     self, texts: str | Iterable[str], batch_size: int = 32
   ) -> typing.Any:
@@ -118,6 +114,8 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     Args, returns and raises: as `encode_query`.
     """
     return self._encode(_DOCUMENT, texts, batch_size)
+
+  encode = encode_document  # of `predict`
 
   def vectors(self, texts, prompt=_DOCUMENT, batch_size=32):
     """Returns the vectors of texts, list of N float32 arrays [L, D].
