@@ -50,8 +50,8 @@ def without_saving(monkeypatch):
   monkeypatch.setattr(tf.saved_model, "save", lambda *_, **__: None)
 
 
-@pytest.fixture(scope="session")
-def tokenizer(tmp_path_factory):
+@pytest.fixture(name="tokenizer", scope="session")
+def fixture_tokenizer(tmp_path_factory):
   """The tokenizer of `toy.TOKENS`."""
   path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
   toy.write_vocabulary(path)

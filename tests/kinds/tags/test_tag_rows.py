@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.kinds.tags import tag_rows
-from tests.tasks.tags.tagged import LABELS, make_rows, preprocessor, sentence
+from tests.kinds.tags.tagged import LABELS, make_rows, preprocessor, sentence
 
 
 def texts_of(rows, tokenizer):

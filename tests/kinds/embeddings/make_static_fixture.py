@@ -1,6 +1,6 @@
 """Makes tests/data/static with sentence-transformers, which tests lack.
 
-    python -m tests.sentences.make_static_fixture
+    python -m tests.kinds.embeddings.make_static_fixture
 
 A static model of random rows, as sentence-transformers 6.2 writes it, and the
 vectors that it computes: expected.npz.
@@ -15,9 +15,9 @@ import torch
 from sentence_transformers.sentence_transformer import modules
 from tokenizers import models, normalizers, pre_tokenizers, processors
 
-from tests.sentences.make_fixture import PROMPTS, TOKENS
+from tests.kinds.embeddings.make_fixture import PROMPTS, TOKENS
 
-FOLDER = pathlib.Path(__file__).parents[1] / "data/static"
+FOLDER = pathlib.Path(__file__).parents[2] / "data/static"
 TEXTS = [
   "The CATS sat.",
   "",

@@ -15,7 +15,7 @@ from keras_bert_impl import files
 from keras_bert_impl.kinds.embeddings import embedding_trainer
 from keras_bert_impl.sentences import folders
 
-FOLDER = pathlib.Path(__file__).parents[1] / "data/sentences"
+FOLDER = pathlib.Path(__file__).parents[2] / "data/sentences"
 WORDS = "cat dog sun moon tree bird fish stone river hill 고양이 나무".split()
 PAIRS = [(f"what is {word}?", f"{word} {word[::-1]}") for word in WORDS]
 SETTINGS = {"epochs": 2, "batch_size": 4, "learning_rate": 1e-3}

@@ -1,6 +1,6 @@
 """Makes tests/data/sparse with sentence-transformers, which tests lack.
 
-    python -m tests.sentences.make_sparse_fixture
+    python -m tests.kinds.embeddings.make_sparse_fixture
 
 A tiny SPLADE with random weights, as sentence-transformers 6.2 writes it, and
 the vectors that it computes: expected.npz.
@@ -15,9 +15,9 @@ import transformers
 from sentence_transformers import SparseEncoder
 from sentence_transformers.sparse_encoder import modules
 
-from tests.sentences import make_fixture
+from tests.kinds.embeddings import make_fixture
 
-FOLDER = pathlib.Path(__file__).parents[1] / "data/sparse"
+FOLDER = pathlib.Path(__file__).parents[2] / "data/sparse"
 TEXTS = ["The CATS sat.", "", "고양이가 앉았다", "cat " * 40]
 
 

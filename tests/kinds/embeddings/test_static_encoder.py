@@ -16,7 +16,7 @@ from keras_bert_impl.kinds.embeddings.encoders import static_distillation
 from keras_bert_impl.model_folders import model_files
 
 # Made by `make_static_fixture.py` and `make_fixture.py`.
-FOLDER = pathlib.Path(__file__).parents[1] / "data/static"
+FOLDER = pathlib.Path(__file__).parents[2] / "data/static"
 TRANSFORMER = FOLDER.parent / "sentences"
 EXPECTED = dict(np.load(FOLDER / "expected.npz"))
 TEXTS = EXPECTED["texts"].tolist()

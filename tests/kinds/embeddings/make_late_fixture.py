@@ -1,6 +1,6 @@
 """Makes tests/data/late with PyLate, which tests lack.
 
-    python tests/sentences/make_late_fixture.py
+    python tests/kinds/embeddings/make_late_fixture.py
 
 A tiny ColBERT with random weights, as PyLate 1.6 writes it, and the vectors and
 scores that it computes: expected.npz. Its markers are tokens that PyLate adds.
@@ -14,7 +14,7 @@ import torch
 import transformers
 from pylate import models, scores
 
-FOLDER = pathlib.Path(__file__).parents[1] / "data/late"
+FOLDER = pathlib.Path(__file__).parents[2] / "data/late"
 TOKENS = (
   "[PAD] [UNK] [CLS] [SEP] [MASK] the cat ##s sat on mat . , who ? 고양이 ##가"
   " 앉 ##았다"

@@ -9,7 +9,7 @@ import pytest
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.kinds.answers import answer_scores, squad_files
-from tests.tasks.answers.questions import example, pointing, preprocessor
+from tests.kinds.answers.questions import example, pointing, preprocessor
 from tests.tasks.basics.parts import (
   by_column,
   judge,

@@ -10,7 +10,7 @@ import pytest
 import keras_bert_impl as kb
 
 # Made by `make_late_fixture.py`.
-FOLDER = pathlib.Path(__file__).parents[1] / "data/late"
+FOLDER = pathlib.Path(__file__).parents[2] / "data/late"
 EXPECTED = dict(np.load(FOLDER / "expected.npz"))
 TEXTS = EXPECTED["texts"].tolist()
 PAIRS = [(a, f"{a} on mat") for a in ("the cat", "cats sat", "고양이", "mat .")]

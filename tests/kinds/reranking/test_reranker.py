@@ -13,8 +13,8 @@ from keras_bert_impl.kinds.reranking import mining, reranking_options
 from keras_bert_impl.sentences import folders
 from keras_bert_impl.tasks.basics import example_types
 
-CROSS_ENCODER = pathlib.Path(__file__).parents[1] / "data/cross_encoder"
-SENTENCES = pathlib.Path(__file__).parents[1] / "data/sentences"
+CROSS_ENCODER = pathlib.Path(__file__).parents[2] / "data/cross_encoder"
+SENTENCES = pathlib.Path(__file__).parents[2] / "data/sentences"
 PAIRS = [(f"is {w}?", f"{w} cat") for w in "abcdefghij"]
 SETTINGS = {"epochs": 1, "batch_size": 2, "learning_rate": 1e-3}
 

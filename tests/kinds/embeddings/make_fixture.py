@@ -1,6 +1,6 @@
 """Makes tests/data/sentences with sentence-transformers, which tests lack.
 
-    python -m tests.sentences.make_fixture
+    python -m tests.kinds.embeddings.make_fixture
 
 A tiny model with all kinds of modules, as sentence-transformers 6.2 writes it,
 and the vectors that it computes: expected.npz.
@@ -15,7 +15,7 @@ import torch
 import transformers
 from sentence_transformers.sentence_transformer import modules as models
 
-FOLDER = pathlib.Path(__file__).parents[1] / "data/sentences"
+FOLDER = pathlib.Path(__file__).parents[2] / "data/sentences"
 TOKENS = (
   "[PAD] [UNK] [CLS] [SEP] [MASK] the cat ##s sat on mat . query : 고양이 ##가"
   " 앉 ##았다"

@@ -20,7 +20,7 @@ from keras_bert_impl.sentences import folders
 from tests.checkpoints import hub_server, torch_files
 
 # Made by `make_fixture.py`.
-FOLDER = pathlib.Path(__file__).parents[1] / "data/sentences"
+FOLDER = pathlib.Path(__file__).parents[2] / "data/sentences"
 EXPECTED = dict(np.load(FOLDER / "expected.npz"))
 TEXTS = EXPECTED["texts"].tolist()
 QUERY = "Query: "

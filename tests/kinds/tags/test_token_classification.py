@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.kinds.tags import token_classification
+from tests.kinds.tags.tagged import LABELS, preprocessor, sentence
 from tests.tasks.basics import steps
 from tests.tasks.basics.parts import CONFIG
-from tests.tasks.tags.tagged import LABELS, preprocessor, sentence
 from tfrecords.labelled import length_batches, row_files
 
 

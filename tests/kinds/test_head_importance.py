@@ -6,7 +6,7 @@ import pytest
 import keras_bert_impl as kb
 from keras_bert_impl import models
 from keras_bert_impl.kinds import head_importance
-from tests.estimators import test_comparison
+from tests.kinds import test_comparison
 
 TEXTS = ["the cat", "sat", "a b c d"]
 LABELS = ["x", "y", "x"]

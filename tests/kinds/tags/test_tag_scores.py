@@ -11,14 +11,14 @@ from keras_bert_impl import tokenizers
 from keras_bert_impl.kinds.tags import tag_files, tag_rows, tag_scores
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.tasks.basics import example_types
-from tests.tasks.basics import parts
-from tests.tasks.tags.tagged import (
+from tests.kinds.tags.tagged import (
   LABELS,
   gold_outputs,
   make_rows,
   preprocessor,
   sentence,
 )
+from tests.tasks.basics import parts
 
 DATA = os.environ.get("KERAS_BERT_DATA")
 EVALUATOR = tag_scores.TagEvaluator(LABELS)

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_bert_impl import configs
 from keras_bert_impl.kinds.answers import question_answering
-from tests.tasks.answers.questions import example, preprocessor
+from tests.kinds.answers.questions import example, preprocessor
 from tests.tasks.basics import steps
 from tests.tasks.basics.parts import CONFIG, make_rows
 

@@ -1,9 +1,11 @@
-"""Tokenizers that the tests of tasks have in common."""
+"""Tokenizers and checkpoints that the tests of kinds have in common."""
 
 import pytest
 
 from keras_bert_impl import tokenizers
-from tests.tasks.answers.questions import TOKENS
+from tests.estimators.conftest import fixture_checkpoint  # noqa: F401
+from tests.kinds.answers.questions import TOKENS
+from tests.serving.conftest import tokenizer_of  # noqa: F401
 from tests.tokenizers import vocabularies
 
 

@@ -13,6 +13,7 @@ import tensorflow as tf
 import keras_bert_impl as kb
 from keras_bert_impl.kinds import model_export
 from tests.serving import test_linked_ops, toy
+from tests.serving.conftest import fixture_tokenizer  # noqa: F401
 from tests.serving.loaders import sessions
 
 TEXTS = ["The CATS sat.", "", "the cat"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.kinds.answers import question_rows
-from tests.tasks.answers.questions import CONTEXT, example, preprocessor
+from tests.kinds.answers.questions import CONTEXT, example, preprocessor
 from tests.tasks.basics.parts import make_rows
 
 
