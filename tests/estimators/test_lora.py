@@ -87,19 +87,6 @@ def test_a_second_fit_begins_with_what_the_first_has_learned(
   np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-@pytest.mark.slow
-def test_an_interrupted_run_goes_on_to_the_same_bits(checkpoint, tmp_path):
-  whole, part = tmp_path / "whole", tmp_path / "part"
-  made(checkpoint).fit(TEXTS, LABELS, output_dir=whole, **SHORT)
-  interrupted = [test_estimators.Interrupt()]
-  with pytest.raises(KeyboardInterrupt):
-    made(checkpoint).fit(
-      TEXTS, LABELS, output_dir=part, callbacks=interrupted, **SHORT
-    )
-  made(checkpoint).fit(TEXTS, LABELS, output_dir=part, **SHORT)
-  test_estimators.check_same(part, whole)
-
-
 def test_layers_and_adapters_are_not_chosen_together(checkpoint):
   with pytest.raises(ValueError, match=r"train_layers \('head'\) must be all"):
     made(checkpoint).fit(TEXTS, LABELS, train_layers="head", **SHORT)

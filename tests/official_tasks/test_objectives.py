@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-import tensorflow as tf
 import tensorflow_text  # noqa: F401  Registers the ops of the tokenizer.
 
 from keras_bert_impl import models, tokenizers
@@ -348,71 +347,6 @@ def test_a_discriminator_is_trained_in_a_second_stage(slow_runs, tmp_path):
     assert not np.array_equal(after[name], before[name])
   entries = run_log.read(str(tmp_path))
   assert entries[-1]["replaced_token_loss"] < entries[0]["replaced_token_loss"]
-
-
-@pytest.mark.slow
-def test_a_discriminator_of_two_tables_is_read_with_their_sum(slow_runs):
-  out = slow_runs["deberta_v3"] / "out"
-  stored = tf_format.read(str(out / f"model.ckpt-{STEPS}"))
-  assert names.WORD_EMBEDDINGS not in stored
-  delta = stored[names.DELTA]
-  assert np.abs(delta).max() > 0
-  encoder = models.from_checkpoint(out)
-  assert encoder.config.model_type == "deberta-v2"
-  np.testing.assert_array_equal(
-    encoder.embeddings.word_embeddings,
-    stored[names.GENERATOR_WORD_EMBEDDINGS] + delta,
-  )
-
-
-@pytest.mark.slow
-def test_masks_are_filled_by_the_decoder_that_was_trained(slow_runs):
-  out = slow_runs["deberta"] / "out"
-  model = models.from_checkpoint(out, heads=True)
-  assert model.use_mask_decoder
-  served = tf.saved_model.load(str(out / "saved_model" / "fill_mask" / "1"))
-  ids = np.array([[2, 7, 4, 9, 3]], "int32")
-  ones = np.ones_like(ids)
-  np.testing.assert_allclose(
-    served.signatures["token_ids"](
-      input_ids=tf.constant(ids),
-      input_mask=tf.constant(ones),
-      segment_ids=tf.constant(0 * ids),
-    )["token_logits"],
-    model({"input_ids": ids, "input_mask": ones})["token_logits"],
-    atol=1e-5,
-  )
-
-
-@pytest.mark.slow  # Draws by seed and row: tests/training/test_row_numbers.py
-def test_the_seed_draws_replaced_tokens_again_in_training_and_evaluation(
-  runs, tmp_path
-):
-  """A run of the same seed is equal, and a later evaluation of it."""
-  folder = runs["electra"]
-  first = scripts.results(folder / "out")["eval"]
-  same = flags(
-    folder,
-    "electra",
-    do_export=False,
-    eval_input_file=folder / "held_out",
-    gradient_accumulation_steps=2,
-  )
-  check_all(
-    "run_pretraining",
-    [
-      same | {"do_train": False},
-      same | {"output_dir": tmp_path, "do_eval": False},
-    ],
-  )
-  again = scripts.results(folder / "out")["eval"]
-  assert scripts.flat(again) == pytest.approx(scripts.flat(first))
-  first, second = (
-    tf_format.read(str(path / f"model.ckpt-{STEPS}"))
-    for path in (folder / "out", tmp_path)
-  )
-  for name in first:
-    np.testing.assert_array_equal(first[name], second[name], name)
 
 
 def test_data_of_another_objective_are_refused(tmp_path):

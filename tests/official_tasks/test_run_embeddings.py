@@ -1,6 +1,5 @@
 """Text vectors from files, by the script, as a user trains them."""
 
-import json
 import pathlib
 import random
 
@@ -83,109 +82,6 @@ def test_pairs_are_learned_scored_saved_and_exported(folder):
   np.testing.assert_allclose(
     found["embeddings"], encoder.encode(text), atol=1e-5
   )
-
-
-@pytest.mark.slow
-def test_scores_are_learned_from_a_folder_of_sentence_transformers(tmp_path):
-  lines = [
-    json.dumps({"a": f"{x} cat", "b": f"{y} cat", "score": int(x == y)})
-    for x in ("the", "sat", "on", "mat")
-    for y in ("the", "sat", "on", "mat")
-  ]
-  path = tmp_path / "scored.jsonl"
-  path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-  values = {
-    "train_file": path,
-    "dev_file": path,
-    "label_column": "score",
-    "loss": "cosent",
-    "init_checkpoint": SENTENCES,
-    "output_dir": tmp_path / "run",
-    "max_seq_length": 12,
-    "do_eval": True,
-    "max_unknown_share": 1,
-  }
-  status, _, err = scripts.run(
-    "run_embeddings", do_train=True, num_train_epochs=1, **values
-  )
-  assert status == 0, err
-  first = scripts.results(tmp_path / "run")["eval"]["dev"]["scores"]
-  assert {"spearman", "pearson"} <= first.keys()
-  trained = tmp_path / "run/sentence_encoder"
-  assert {path.name for path in SENTENCES.iterdir() if path.is_dir()} <= {
-    path.name for path in trained.iterdir()
-  }
-  # Scored again from the run, and from its folder: the same.
-  status, _, err = scripts.run("run_embeddings", **values)
-  assert status == 0, err
-  values |= {"init_checkpoint": trained, "output_dir": tmp_path / "again"}
-  status, _, err = scripts.run("run_embeddings", **values)
-  assert status == 0, err
-  for name in ("run", "again"):
-    scores = scripts.results(tmp_path / name)["eval"]["dev"]["scores"]
-    assert scores == pytest.approx(first, abs=1e-5)
-
-
-@pytest.mark.slow
-def test_sparse_vectors_are_learned_scored_saved_and_served(folder):
-  values = {
-    "train_file": folder / "pairs.tsv",
-    "dev_fraction": 0.25,
-    "do_train": True,
-    "do_eval": True,
-    "num_train_epochs": 5,
-    "vectors": "sparse",
-    "query_flops_weight": 1e-3,
-  }
-  for size in (16, 5):  # The whole batch, and chunks of which one is not full.
-    status, out, err = scripts.run(
-      "run_embeddings",
-      **flags(folder, f"sparse_{size}", chunk_size=size, **values),
-    )
-    assert status == 0, err
-    assert "sparse encoder" in out
-  encoder, whole = (
-    kb.SparseEncoder.from_checkpoint(folder / name / "sparse_encoder")
-    for name in ("sparse_5", "sparse_16")
-  )
-  scores = scripts.results(folder / "sparse_5")["eval"]["dev"]["scores"]
-  assert scores["mrr@10"] > 0.4
-  text = ["the cat 고양이", "river"]
-  np.testing.assert_allclose(
-    encoder.vectors(text), whole.vectors(text), atol=1e-3
-  )
-  expected = encoder.encode(text)
-  import tensorflow as tf
-
-  from keras_bert_impl.kinds import opening
-  from keras_bert_impl.model_folders import model_files
-
-  # The run itself and its folder are served alike.
-  for name in ("sparse_5", "sparse_5/sparse_encoder"):
-    servable, _ = opening.make_servable(
-      model_files.ModelFilesConfig(), str(folder / name)
-    )
-    answer = servable.answer(tf.constant(text))
-    for row, tokens, weights in zip(
-      expected,
-      answer["tokens"].numpy(),
-      answer["weights"].numpy(),
-      strict=True,
-    ):
-      pairs = zip(tokens, weights, strict=True)
-      assert {t.decode(): float(w) for t, w in pairs if w} == pytest.approx(
-        row, abs=1e-5
-      )
-  # Scored again: that the vectors are sparse need not be said.
-  status, _, err = scripts.run(
-    "run_embeddings",
-    output_dir=folder / "sparse_5",
-    dev_file=folder / "pairs.tsv",
-    max_seq_length=16,
-    do_eval=True,
-    query_flops_weight=1e-3,
-  )
-  assert status == 0, err
 
 
 def test_late_interaction_is_learned_scored_saved_and_exported(folder):

@@ -23,11 +23,8 @@ from keras_bert_impl.runs.pretraining import (
   default_pretraining,
   pretraining_run,
 )
-from keras_bert_impl.tasks import objectives
-from keras_bert_impl.tokenizers.formats import vocabularies as vocabulary
 from keras_bert_impl.training import run_log
 from tests.official_tasks import scripts
-from tests.tokenizers import vocabularies
 from tfrecords.text import python_documentation
 
 TEXT = "the [MASK] sees a tree ."
@@ -334,25 +331,6 @@ def test_a_full_disk_keeps_the_last_good_checkpoint(data, whole, tmp_path):
   }
 
 
-@pytest.mark.slow
-def test_replicas_accumulation_and_bfloat16_run(data, tmp_path):
-  status, _, err = scripts.run(
-    "run_pretraining",
-    **flags(
-      data,
-      tmp_path / "out",
-      distribution_strategy="mirrored",
-      num_logical_cpus=2,
-      gradient_accumulation_steps=2,
-      dtype="bfloat16",
-      do_eval=True,
-      num_train_steps=3,
-    ),
-  )
-  assert status == 0, err
-  assert scripts.results(tmp_path / "out")["train"]["steps"] == 3
-
-
 def shrink_default():
   """Makes the default run take a few texts of the machine."""
   find = python_documentation.iter_modules
@@ -491,82 +469,9 @@ def test_the_default_runs_whole_from_nothing_again_and_on(
   assert not list(temporary.glob("__autograph*"))
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-  """The whole text, which every default run has."""
-  folder = tmp_path_factory.mktemp("whole") / "corpus"
-  default_pretraining.corpus(str(folder))
-  return folder
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-  "name", sorted({*objectives.OBJECTIVES} - {"bert", "distil"})
-)
-def test_the_default_of_every_objective_runs_whole(name, corpus, tmp_path):
-  shutil.copytree(corpus, tmp_path / "corpus")
-  status, out, err = scripts.run(
-    "run_pretraining",
-    is_fresh=True,
-    objective=name,
-    output_dir=tmp_path,
-    num_train_steps=3,
-    max_eval_steps=2,
-  )
-  assert status == 0, err
-  results = scripts.results(tmp_path)
-  objective = objectives.OBJECTIVES[name]
-  assert 0 <= results["eval"][f"{objective.task.token_loss}_accuracy"] <= 1
-  for head in objective.servables:
-    path = pathlib.Path(results["artifacts"][f"{head}_saved_model"])
-    assert (path / "saved_model.pb").exists()
-  fills = "fill_mask" in objective.servables
-  assert (" of the array.\n    " in out) == fills
-
-
 def test_without_tensorflow_text_nothing_is_exported(monkeypatch, caplog):
   name = "keras_bert_impl.runs.pretraining.exports"
   monkeypatch.setitem(sys.modules, name, None)
   assert pretraining_run._import_exports("No SavedModels") is None
   assert "No SavedModels" in caplog.text
   assert "install tensorflow-text and run the same command" in caplog.text
-
-
-@pytest.mark.slow
-def test_parts_of_characters_can_be_shown_as_fillings(tmp_path):
-  scripts.write_text(tmp_path / "text.txt")
-  path = vocabularies.write_byte_bpe(tmp_path)
-  size = vocabulary.Vocabulary.load(path).size
-  scripts.write_model_files(tmp_path / "config", vocab_size=size)
-  [(status, err)] = scripts.run_each(
-    "create_pretraining_data",
-    [
-      {
-        "objective": "roberta",
-        "input_file": tmp_path / "text.txt",
-        "output_file": tmp_path / RECORDS,
-        "vocab_file": path,
-        "max_seq_length": scripts.LENGTH,
-        "max_predictions_per_seq": 5,
-        "num_workers": 1,
-      }
-    ],
-  )
-  assert status == 0, err
-  # Half of the tokens are no UTF-8, and 30 fillings are shown.
-  status, out, err = scripts.run(
-    "run_pretraining",
-    **flags(
-      tmp_path,
-      tmp_path / "out",
-      objective="roberta",
-      bert_config_file=tmp_path / "config/bert_config.json",
-      vocab_file=path,
-      num_train_steps=1,
-      num_warmup_steps=0,
-      do_export=True,
-    ),
-    example_text="the <mask>" * 6,
-  )
-  assert status == 0, err
-  assert "\ufffd" in out

@@ -1,10 +1,8 @@
 """A user's mistakes: one clear line, a status, nothing lost."""
 
 import json
-import os
 import pathlib
 import shutil
-import time
 
 import pytest
 import tensorflow as tf
@@ -12,8 +10,6 @@ import tensorflow as tf
 from tests.official_tasks import scripts
 from tests.official_tasks.test_run_pretraining import (
   RECORDS,
-  assert_equal_bitwise,
-  final_state,
   flags,
   write_data,
 )
@@ -259,34 +255,3 @@ def test_another_configuration_or_data_do_not_touch_the_run(
     for name in ("run_config.json", "model.ckpt-2.index", "results.json")
   ]
   assert times == sorted(times)
-
-
-@pytest.mark.slow
-def test_records_exchanged_during_a_run_end_it(data, tmp_path):
-  source = pathlib.Path(data / RECORDS)
-  records = tmp_path / "records"
-  shutil.copy(source, records)
-  shutil.copy(manifest.path_of(str(source)), manifest.path_of(str(records)))
-  command = flags(data, tmp_path / "out", input_file=records)
-  command |= {"num_train_steps": 400, "save_checkpoints_steps": 20}
-  process = scripts.start("run_pretraining", **command)
-  while not (tmp_path / "out" / "model.ckpt-20.index").exists():
-    assert process.poll() is None
-    time.sleep(0.05)
-  # At once: the run may read at any time.
-  os.link(records, tmp_path / "before")
-  (tmp_path / "other").write_bytes(records.read_bytes()[::-1])
-  os.replace(tmp_path / "other", records)
-  _, err = process.communicate(timeout=300)
-  assert process.returncode == 1
-  assert f"{records} has been exchanged" in scripts.error_line(err)
-  assert not (tmp_path / "out" / "model.ckpt-400.index").exists()
-  os.replace(tmp_path / "before", records)
-  # The same command continues.
-  status, _, err = scripts.run("run_pretraining", **command)
-  assert status == 0, err
-  once = command | {"output_dir": tmp_path / "once"}
-  status, _, err = scripts.run("run_pretraining", **once)
-  assert status == 0, err
-  ours, theirs = (final_state(tmp_path / name, 400) for name in ("out", "once"))
-  assert_equal_bitwise(ours, theirs)

@@ -4,13 +4,8 @@ import functools
 import json
 import random
 
-import numpy as np
 import pytest
-import tensorflow as tf
 
-from keras_bert_impl import tokenizers
-from keras_bert_impl.kinds import opening
-from keras_bert_impl.kinds.answers import answer_servable
 from tests.official_tasks import scripts
 
 pytestmark = pytest.mark.integration
@@ -185,65 +180,6 @@ def test_a_run_averaged_with_itself_says_what_it_said(folder, outcomes):
     for name in ("ensemble", "run")
   )
   assert found == pytest.approx(expected, abs=1e-4)
-
-
-@pytest.mark.slow
-def test_xlnet_is_trained_and_served_with_its_beam(tmp_path):
-  scripts.write_model_files(
-    tmp_path,
-    initializer_range=0.3,
-    hidden_dropout_prob=0.0,
-    attention_probs_dropout_prob=0.0,
-    position_embedding_type="transformer_xl",
-    type_vocab_size=4,
-    model_type="xlnet",
-  )
-  content = _content(8)
-  train = _write(tmp_path / "train.json", content)
-  status, _, err = scripts.run(
-    "run_squad",
-    **_flags(
-      tmp_path,
-      "run",
-      train_file=train,
-      predict_file=train,
-      do_train=True,
-      do_predict=True,
-      num_train_epochs=8,
-    ),
-  )
-  assert status == 0, err
-  scores = scripts.results(tmp_path / "run")["eval"]["dev"]["scores"]
-  assert scores["f1"] > 0.6
-  task = scripts.results(tmp_path / "run", "task.json")
-  assert task["head"] == "answer_beam" and task["start_n_top"] == 5
-
-  # From the folder of the run alone.
-  found = opening.load(tmp_path / "run")
-  assert found.head == "question_answering"
-  servable = answer_servable.QuestionAnsweringServable(
-    found.model,
-    tokenizers.load(tmp_path / "run"),
-    24,
-    doc_stride=4,
-    max_query_length=6,
-    null_score_diff_threshold=found.recorded["null_score_diff_threshold"],
-  )
-  texts = [p["context"] for p in content["data"][0]["paragraphs"]]
-  served = servable.answer(
-    tf.constant(["the and ."] * len(texts)), tf.constant(texts)
-  )
-  written, odds = (
-    scripts.results(tmp_path / "run/dev", f"{name}.json")
-    for name in ("predictions", "null_odds")
-  )
-  expected = [written[f"q{i}"] for i in range(len(texts))]
-  assert [text.decode() for text in served["answer"].numpy()] == expected
-  np.testing.assert_allclose(
-    served["null_score"] - served["score"],
-    [odds[f"q{i}"] for i in range(len(texts))],
-    atol=1e-4,
-  )
 
 
 def test_bad_flags_and_files_are_named_in_one_line(folder):

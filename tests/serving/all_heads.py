@@ -44,7 +44,7 @@ OTHER_TOKENIZERS = {
   for kind in ("byte_bpe", "sentencepiece")
 }
 ALL = (*NAMES, *OTHER_TOKENIZERS)
-# Heads that every run exports; `heads/test_heads.py` asks all of them op by op.
+# Heads that every run exports; `test_heads.py` asks all of them op by op.
 QUICK = ("classification_of_pairs", "regression")
 EXPORTED = slow.all_but(QUICK, ALL)
 LABELS = ("no", "예", "maybe")

@@ -7,7 +7,6 @@ import pytest
 
 from keras_bert_impl.kinds.answers import answers
 
-LOW = -10.0
 #           0         1
 #           0123456789012345678
 CONTEXT = " Norman Conquest of England"

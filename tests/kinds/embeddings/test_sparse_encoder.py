@@ -6,8 +6,11 @@ import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import keras_bert_impl as kb
+from keras_bert_impl.kinds import opening
+from keras_bert_impl.model_folders import model_files
 
 # Made by `make_sparse_fixture.py`.
 FOLDER = pathlib.Path(__file__).parents[2] / "data/sparse"
@@ -67,10 +70,11 @@ def test_what_is_saved_is_the_same_folder(encoder, tmp_path):
 
 
 @pytest.mark.integration
-def test_pairs_are_learned_in_place_and_scored():
+def test_pairs_are_learned_in_place_and_scored(tmp_path):
   encoder = kb.SparseEncoder.from_checkpoint(FOLDER)
   history = encoder.fit(
     PAIRS,
+    output_dir=tmp_path,
     epochs=5,
     batch_size=4,
     chunk_size=3,
@@ -82,6 +86,18 @@ def test_pairs_are_learned_in_place_and_scored():
   before = kb.SparseEncoder.from_checkpoint(FOLDER).evaluate(PAIRS)
   assert before["mrr@10"] < encoder.evaluate(PAIRS)["mrr@10"] + 1e-6
   assert encoder.results["train"]["is_finished"]
+  # The run itself and its folder are served alike.
+  files, [expected] = (
+    model_files.ModelFilesConfig(),
+    encoder.encode(["the cat"]),
+  )
+  for folder in (tmp_path, tmp_path / "sparse_encoder"):
+    servable, _ = opening.make_servable(files, str(folder))
+    answer = servable.answer(tf.constant(["the cat"]))
+    found = zip(answer["tokens"].numpy()[0], answer["weights"].numpy()[0])
+    assert {t.decode(): w for t, w in found if w} == pytest.approx(
+      expected, abs=1e-5
+    )
 
 
 def test_other_folders_and_checkpoints_are_refused(tmp_path):

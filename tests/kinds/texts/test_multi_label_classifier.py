@@ -71,41 +71,6 @@ def test_what_is_saved_says_so_to_us_and_to_transformers(classifier, tmp_path):
   )
 
 
-@pytest.mark.integration
-def test_an_export_answers_as_the_estimator(classifier, tmp_path):
-  version = classifier.export(tmp_path / "served")
-  answer = tf.saved_model.load(version).signatures["serving_default"](
-    text=tf.constant(TEXTS[:4])
-  )
-  expected = classifier.predict(TEXTS[:4])
-  shares = [[*found["probabilities"].values()] for found in expected]
-  np.testing.assert_allclose(answer["probabilities"], shares, atol=1e-6)
-  joined = ["|".join(found["labels"]) for found in expected]
-  assert [label.decode() for label in answer["label"].numpy()] == joined
-
-
-@pytest.mark.slow
-def test_a_script_trains_the_same_bits(classifier, checkpoint, folder):
-  lines = [f"{text}\t{'|'.join(x)}" for text, x in zip(TEXTS, LABELS)]
-  path = folder / "train.tsv"
-  path.write_text("\n".join(["text\tlabel", *lines]) + "\n", encoding="utf-8")
-  test_estimators.run_script(
-    "run_classifier",
-    checkpoint,
-    folder / "script",
-    train_file=path,
-    dev_fraction=0.25,
-    do_eval=True,
-    multi_label=True,
-  )
-  test_estimators.check_same(folder / "fit", folder / "script")
-  results = json.loads((folder / "script/results.json").read_text())
-  ours, theirs = (
-    each["eval"]["dev"]["scores"] for each in (classifier.results, results)
-  )
-  assert ours == theirs
-
-
 def test_files_may_have_a_column_for_each_label(checkpoint, tmp_path):
   marks = [
     f"{t},{int('비난' in x)},{int('칭찬' in x)}" for t, x in zip(TEXTS, LABELS)

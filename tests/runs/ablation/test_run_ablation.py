@@ -1,9 +1,7 @@
 """run_ablation.py: from a corpus to a table, at once or with interruptions."""
 
 import functools
-import signal
 import sys
-import time
 
 import pytest
 
@@ -136,54 +134,3 @@ def test_wrong_flags_are_one_line(tmp_path):
   usual = functools.partial(dict, model_dir=tmp_path / "out")
   scripts.check_mistakes("run_ablation", cases, usual)
   assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_an_interrupted_table_ends_with_the_same_numbers(tmp_path):
-  scripts.write_model_files(tmp_path)
-  vocab_file = tmp_path / "vocab.txt"
-  tokens = vocab_file.read_text(encoding="utf-8").splitlines()
-  tokens += ["여기", ",", "마리가", "번", "앉았다", *map(str, range(60))]
-  tokens = dict.fromkeys(tokens)  # Some words are in both texts.
-  vocab_file.write_text("\n".join(tokens), encoding="utf-8")
-  flags = {
-    "table": "glue",
-    "tasks": tmp_path / "glue",
-    "vocab_file": vocab_file,
-    "num_restarts": 1,
-  }
-  for name in ("train", "dev"):
-    small.write_pairs(
-      tmp_path / f"glue/STS-B/{name}.tsv", "score", ("0.5", "4.0", "2.5")
-    )
-  whole, parts = tmp_path / "whole", tmp_path / "parts"
-  process = small.start(whole, **flags)
-  _, err = process.communicate(timeout=300)
-  assert process.returncode == 0, err
-  for num_finished in (1, 2):  # Stops in the middle of the next command.
-    process = small.start(parts, **flags)
-    while len([*parts.rglob("command.json")]) < num_finished:
-      assert process.poll() is None
-      time.sleep(0.2)
-    time.sleep(4)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=300)
-    assert process.returncode == 75, err
-    assert err.splitlines()[-1].startswith("Stopped: SIGINT")
-    assert not (parts / "models/table_glue").exists()
-  process = small.start(parts, **flags)
-  _, err = process.communicate(timeout=300)
-  assert process.returncode == 0, err
-  # Scores of so few steps say little; predictions depend on every bit.
-  predictions = "models/fine_tuning/STS-B/bert/dev/predictions.tsv"
-  first, second = (
-    (
-      scripts.results(folder / "models/table_glue")["rows"],
-      (folder / predictions).read_text(),
-    )
-    for folder in (whole, parts)
-  )
-  answers = {line.split("\t")[1] for line in first[1].splitlines()}
-  assert len(answers) > 4
-  assert second == first
-  assert '/report.html">' in scripts.report(whole / "models/table_glue")

@@ -24,7 +24,7 @@ from keras_bert_impl.runs.labelled_data import fine_tuning_data
 from keras_bert_impl.tasks.basics import example_types
 from keras_bert_impl.tokenizers.formats import tokenizer_options
 from keras_bert_impl.training import savers
-from tests.official_tasks import forked, scripts
+from tests.official_tasks import scripts
 from tests.runs.fine_tuning import toy
 
 
@@ -117,17 +117,6 @@ def test_a_run_of_the_head_goes_on_with_the_head(model_folder, tmp_path):
   assert changed == {path for path in before if "bert/e" not in path}
   with pytest.raises(ValueError, match="a run with train_layers='head', not"):
     search.check_same(make_run("all"))
-
-
-@pytest.mark.slow
-def test_replicas_and_micro_batches_change_nothing(trained, tmp_path):
-  """In a process of its own: strategies of one process disturb each other."""
-  process = forked.Process([toy.__file__, str(tmp_path)])
-  out, err = process.communicate(timeout=300)
-  assert process.returncode == 0, err
-  one, two = json.loads(out.splitlines()[-1])
-  np.testing.assert_allclose(one, two, atol=1e-4)
-  assert np.ptp(one) > 1  # The two classes are apart.
 
 
 def test_restarts_differ_in_head_and_order(trained, model_folder, tmp_path):

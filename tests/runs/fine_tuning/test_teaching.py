@@ -10,7 +10,6 @@ from keras_bert_impl import features
 from keras_bert_impl.kinds.texts import sequence_regression
 from keras_bert_impl.runs.fine_tuning import run_actions, search, teaching
 from keras_bert_impl.tasks.basics import distillation
-from keras_bert_impl.training import training_loop
 from tests.official_tasks import scripts
 from tests.runs.fine_tuning import toy
 from tests.runs.labelled_data import test_hidden_states as tagging
@@ -86,37 +85,6 @@ def test_teachers_outputs_are_kept_and_averaged(
   assert list(rows[features.INPUT_IDS][5]) == list(
     setup.data.rows("train")[features.INPUT_IDS][5]
   )
-
-
-@pytest.mark.slow
-def test_a_killed_student_goes_on_to_the_same_bits(
-  model_folder, teacher, tmp_path, monkeypatch
-):
-  options = {
-    "teacher_checkpoint": (teacher.output_dir,),
-    "num_train_epochs": 1.0,
-    "training": {"save_checkpoints_steps": 5},
-  }
-  whole = train(model_folder, tmp_path / "whole", **options)
-  train_steps, calls = training_loop.TrainingLoop.train, []
-
-  def stop(self, *arguments):
-    calls.append(self.step)
-    if self.step == 5:
-      raise KeyboardInterrupt
-    return train_steps(self, *arguments)
-
-  with monkeypatch.context() as patch:
-    patch.setattr(training_loop.TrainingLoop, "train", stop)
-    with pytest.raises(KeyboardInterrupt):
-      train(model_folder, tmp_path / "part", **options)
-  # The outputs of the teacher are there.
-  monkeypatch.setattr(teaching._Teacher, "outputs", None)
-  part = train(model_folder, tmp_path / "part", **options)
-  assert 5 in calls
-  theirs = toy.weights(whole)
-  for name, value in toy.weights(part).items():
-    np.testing.assert_array_equal(value, theirs[name], err_msg=name)
 
 
 @pytest.mark.integration

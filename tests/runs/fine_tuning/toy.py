@@ -1,14 +1,7 @@
-"""A task that a tiny model learns in seconds: is it an animal or a thing?
+"""A task that a tiny model learns in seconds: is it an animal or a thing?"""
 
-Run as a process, prints the logits [N, 2] of the dev set after a training on
-one device, and after the same on two replicas with two micro-batches each.
-"""
-
-import json
 import os
-import pathlib
 import random
-import sys
 
 import numpy as np
 
@@ -21,12 +14,10 @@ from keras_bert_impl.kinds.texts import (
 from keras_bert_impl.runs.fine_tuning import (
   fine_tuning_config,
   fine_tuning_run,
-  run_actions,
 )
 from keras_bert_impl.runs.labelled_data import fine_tuning_data
 from keras_bert_impl.tasks.basics import example_types, fine_tuning
 from keras_bert_impl.tokenizers.formats import tokenizer_options
-from keras_bert_impl.training import distribution
 from tests.official_tasks import scripts
 
 LABELS = ("animal", "thing")
@@ -119,33 +110,3 @@ def weights(run):
 def make_run(setup, **values):
   """Returns a `Run` like another that knows only what is in its folder."""
   return setup.varied(setup.output_dir, **values)
-
-
-def main():
-  folder = pathlib.Path(sys.argv[1])
-  write_model(folder / "model")
-  logits = []
-  for name, training in (
-    ("one", {}),
-    (
-      "two",
-      {
-        "distribution_strategy": "mirrored",
-        "num_logical_cpus": 2,
-        "gradient_accumulation_steps": 2,
-      },
-    ),
-  ):
-    # The CPU can only be split before it is used.
-    distribution.split_cpu(2)
-    setup = make_setup(
-      folder / "model", folder / name, training=training, num_train_epochs=4.0
-    )
-    run = make_run(setup)
-    run_actions.train(run)
-    logits.append(run_actions.outputs(run, "dev")[0]["logits"].tolist())
-  print(json.dumps(logits))
-
-
-if __name__ == "__main__":
-  main()
