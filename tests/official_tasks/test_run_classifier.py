@@ -211,7 +211,6 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
   data = folder / "wrong"
   ok = write_tsv(data / "ok.tsv", ("text", "label"), ("a", "x"), ("b", "y"))
   other = write_tsv(data / "other.tsv", ("text", "label"), ("c", "z"))
-  broken = write_tsv(data / "broken.tsv", ("text", "label"), ("a", "x", "?"))
   one = write_tsv(data / "one.tsv", ("text", "label"), ("a", "x"), ("b", "x"))
   trained = folder / "trained"
   trained.mkdir()
@@ -222,9 +221,7 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
       {"predict_majority": True, "task_name": "sts-b"},
       "--predict_majority is for classes, but STS-B has numbers",
     ),
-    ({"task_name": "snli"}, "task_name ('snli') must be one of CoLA"),
     ({"task_name": "mrpc"}, "--do_train: give --train_file or --data_dir, the"),
-    ({"task_name": "mrpc", "data_dir": data}, "wrong/train.tsv) does not exis"),
     ({"task_name": "ax", "data_dir": data}, "AX has no training data: start f"),
     (
       {"task_name": "mrpc", "text_column": "a"},
@@ -238,13 +235,10 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
       {"train_file": ok, "dev_file": ok, "dev_fraction": 0.1},
       "--dev_fraction cannot be combined with --dev_file",
     ),
-    ({"train_file": ok, "dev_fraction": 0.1}, "dev_fraction (0.1) of 2 exampl"),
     (
       {"train_file": ok, "dev_file": other, "do_eval": True},
       "other.tsv:2 has the label 'z', which must be one of x, y",
     ),
-    ({"train_file": ok, "labels": "x,z"}, "ok.tsv:3 has the label 'y', which"),
-    ({"train_file": broken}, "broken.tsv:2 has 3 fields, but there are 2"),
     ({"train_file": one}, "labels (x) must be two or more"),
     (
       {"train_file": ok, "regression": True, "labels": "x"},
@@ -262,7 +256,6 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
       {"train_file": ok, "multi_label": True, "label_column": "text,label"},
       "ok.tsv:2 has 'a' in the column 'text', which must be 1",
     ),
-    ({"train_file": f"{data}/no.csv"}, "no.csv) does not exist"),
     (
       {"do_train": False, "dev_file": ok, "do_eval": True},
       "--labels must be given",
