@@ -43,15 +43,10 @@ SPANS = {
 # In the data, in the training.
 CASES = {
   "whole words": (CREATE, TRAIN),
-  "spans": (
-    {"max_seq_length": LENGTH, "objective": "roberta", **SPANS},
-    TRAIN | {"max_predictions_per_seq": 60, "objective": "roberta"},
-  ),
   "left to training": (
     {"max_seq_length": LENGTH, "objective": "roberta"},
     TRAIN | SPANS | {"objective": "roberta"},
   ),
-  "contradiction": (None, TRAIN | {"do_whole_word_mask": False}),
 }
 
 
@@ -94,7 +89,6 @@ def fixture_runs(tmp_path_factory):
       | {"input_file": text, "output_file": folder / case, "num_workers": 1}
       | created
       for case, (created, _) in CASES.items()
-      if created
     ],
   )
   assert {status for status, _ in prepared} == {0}, prepared
@@ -104,12 +98,12 @@ def fixture_runs(tmp_path_factory):
       case: files
       | {
         "bert_config_file": folder / "model/bert_config.json",
-        "input_file": folder / (case if created else "whole words"),
+        "input_file": folder / case,
         "output_dir": folder / f"{case} trained",
         "do_export": False,
       }
       | flags
-      for case, (created, flags) in CASES.items()
+      for case, (_, flags) in CASES.items()
     },
     replace_training,
   )
@@ -169,10 +163,9 @@ def test_the_originals_two_commands_mask_whole_words(runs, tokens):
   assert num_whole > 100
 
 
-@pytest.mark.parametrize("case", ["spans", "left to training"])
-def test_every_choice_holds_for_masks_drawn_while_training(runs, tokens, case):
+def test_every_choice_may_be_left_to_training(runs, tokens):
   found, shares = [], []
-  for ids, chosen in read(runs, case):
+  for ids, chosen in read(runs, "left to training"):
     shares.append(len(chosen) / len(ids))
     for word in words_of(ids, chosen, tokens):
       assert sum(position in chosen for position in word) in (0, len(word))
@@ -183,19 +176,3 @@ def test_every_choice_holds_for_masks_drawn_while_training(runs, tokens, case):
   kept = np.array([token == label for token, label in found])
   assert (masks | kept).all()  # None is replaced by a random one.
   assert 0.4 < masks.mean() < 0.6
-
-
-def test_results_say_how_it_was_masked(runs):
-  folder, _ = runs
-  created = scripts.results(folder, "spans.results.json")["config"]
-  assert {name: created[name] for name in SPANS} == SPANS
-  created = scripts.results(folder, "left to training.results.json")["config"]
-  assert {created[name] for name in SPANS} == {None}
-
-
-def test_a_flag_that_contradicts_the_manifest_names_both(runs):
-  status, _, err = runs[1]["contradiction"]
-  assert status == 1
-  line = scripts.error_line(err)
-  assert "--do_whole_word_mask=False" in line
-  assert "whole words was written with" in line
