@@ -62,7 +62,7 @@ def test_a_loss_of_probabilities_is_warned_of(loss):
 
 def test_a_saved_model_is_compiled_as_it_was(tmp_path, recwarn):
   model = every_model.MODELS["classifier"]()
-  model.compile("adam", {"logits": LOSS(from_logits=True)})
+  model.compile("adam", {"logits": LOSS(from_logits=True)}, run_eagerly=True)
   rows = every_model.make_inputs(model)
   labels = np.zeros(len(rows["input_ids"]), np.int32)
   model.fit(rows, {"logits": labels}, verbose=0)
