@@ -55,18 +55,22 @@ def pytest_addoption(parser):
   parser.addoption(
     "--share",
     metavar="K/N",
-    help="every Nth test: each is in one of the shares K = 0, ..., N - 1",
+    help="of the slow tests every Nth: each is in one of the shares 0 to N - 1",
   )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-  """Leaves the tests of the share, those first that take longest."""
+  """Leaves the slow tests of the share, and puts those first that take long."""
   share = config.getoption("share")
   if share:
-    others = [item for item in items if not is_in_share(item.nodeid, share)]
-    config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if is_in_share(item.nodeid, share)]
+    others = {
+      item
+      for item in items
+      if item.get_closest_marker("slow") and not is_in_share(item.nodeid, share)
+    }
+    config.hook.pytest_deselected(items=[*others])
+    items[:] = [item for item in items if item not in others]
   items.sort(key=lambda item: _rank(item.nodeid))
 
 
