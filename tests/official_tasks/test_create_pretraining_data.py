@@ -74,10 +74,6 @@ RUNS = {
     "input_file": "{}/text.txt,{}/more.txt",
     "output_file": "{}/a.tfrecord,{}/b.tfrecord",
   },
-  "albert": {"objective": "albert", "dupe_factor": 2},
-  "spanbert": {"objective": "spanbert"},
-  "pairs": {"vocab_file": "{}/vocab.json", "objective": "roberta"},
-  "pieces": {"vocab_file": "{}/spiece.model", "objective": "roberta"},
   "unknown": {"input_file": "{}/mostly_korean.txt"},
   "unknown allowed": {
     "input_file": "{}/mostly_korean.txt",
@@ -87,7 +83,6 @@ RUNS = {
 }
 # {name: changes of the flags, words of the error}.
 CASES = {
-  "missing file": ({"input_file": "{}/no.txt"}, ["no.txt does not exist"]),
   "missing vocabulary": (
     {"vocab_file": "{}/no.txt"},
     ["vocab_file", "no.txt"],
@@ -99,10 +94,6 @@ CASES = {
   "option of another tokenizer": (
     {"vocab_file": "{}/vocab.json", "do_lower_case": True},
     ["do_lower_case is no option", "vocab.json", "add_prefix_space"],
-  ),
-  "no merges": (
-    {"vocab_file": "{}/alone/vocab.json"},
-    ["merges_file", "alone/merges.txt", "does not exist"],
   ),
   "shards of several files": (
     {"output_file": "{}/a,{}/b", "num_shards": 2},
@@ -139,10 +130,7 @@ def fixture_outcomes(vocab_file, tmp_path_factory):
   known = "the dog.\n" * 1100
   mostly_korean = f"{known}\n" + "나무 집 " * 9000 + "\n"
   (folder / "mostly_korean.txt").write_text(mostly_korean)
-  byte_pairs = pathlib.Path(corpus.write_byte_pairs(folder))
-  corpus.write_sentence_pieces(folder)
-  (folder / "alone").mkdir()
-  (folder / "alone" / "vocab.json").write_bytes(byte_pairs.read_bytes())
+  corpus.write_byte_pairs(folder)
   tokens = pathlib.Path(vocab_file).read_text()
   (folder / "no_mask.txt").write_text(tokens.replace("[MASK]", "[unused2]"))
 
@@ -183,21 +171,6 @@ def test_several_outputs_and_inputs_are_lists(results_of):
   assert results["data"]["num_documents"] == 120
   assert len(results["artifacts"]["tfrecords"]) == 2
   assert all(map(os.path.getsize, results["artifacts"]["tfrecords"]))
-
-
-def test_an_objective_decides_the_form_of_the_data(results_of):
-  albert, spanbert = results_of("albert"), results_of("spanbert")
-  assert albert["config"]["packing"] == "sentence_order"
-  assert spanbert["config"]["packing"] == "doc_sentences"
-  assert "next_sentence_random_share" not in albert["data"] | spanbert["data"]
-  assert 0.48 < albert["data"]["sentence_order_swapped_share"] < 0.52
-
-
-@pytest.mark.parametrize("name", ["pairs", "pieces"])
-def test_the_name_of_the_vocabulary_decides_on_the_tokenizer(results_of, name):
-  results = results_of(name)
-  assert results["data"]["unknown_share"] == 0.0
-  assert results["config"]["masking_policy"] == "whole_word"
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -238,39 +238,25 @@ def test_rare_tokens_weigh_more():
 
 
 @pytest.mark.integration
-def test_pairs_are_learned_from_batches_of_all():
+def test_pairs_are_learned_from_batches_of_all(tmp_path):
   encoder = kb.StaticEncoder.from_checkpoint(FOLDER)
   pairs = [("the cat", "sat on"), ("mat .", "query"), ("앉", "고양이")]
   history = encoder.fit(
-    pairs, validation_data=pairs, epochs=5, learning_rate=0.3, query_prompt=""
+    pairs,
+    validation_data=pairs,
+    output_dir=tmp_path,
+    epochs=5,
+    learning_rate=0.3,
+    query_prompt="",
   )
   assert history.history["loss"][-1] < 0.5 * history.history["loss"][0]
   assert len(history.history["val_mrr@10"]) == 5
   assert encoder.evaluate(pairs)["recall@1"] == 1
   assert encoder.texts.prompts["query"] == ""
-
-
-@pytest.mark.integration
-def test_a_run_that_was_killed_goes_on_to_the_same_vectors(tmp_path):
-  pairs = [(a, b) for a in ("the", "cat", "mat .") for b in ("sat", "on")]
-  settings = {"epochs": 3, "batch_size": 2, "keep_checkpoint_max": 9}
-  whole, run = kb.StaticEncoder.from_checkpoint(FOLDER), tmp_path / "run"
-  whole.fit(pairs, output_dir=run, **settings)
-  # What a kill after the second epoch leaves.
-  for path in run.glob("*ckpt-9*"):
-    path.unlink()
-  shutil.rmtree(run / "static_encoder")
-  (run / "results.json").unlink()
-  state = (run / "checkpoint").read_text().replace("ckpt-9", "ckpt-6")
-  (run / "checkpoint").write_text(state)
-  resumed = kb.StaticEncoder.from_checkpoint(FOLDER)
-  history = resumed.fit(pairs, output_dir=run, **settings)
-  assert len(history.history["loss"]) == 1  # The last epoch.
-  np.testing.assert_array_equal(whole.model.table, resumed.model.table)
   # The folder of the run is one of its table.
-  servable, _ = opening.make_servable(model_files.ModelFilesConfig(), run)
+  servable, _ = opening.make_servable(model_files.ModelFilesConfig(), tmp_path)
   vectors = servable.answer(tf.constant(TEXTS))["embeddings"]
-  np.testing.assert_allclose(vectors, whole.encode(TEXTS), atol=1e-6)
+  np.testing.assert_allclose(vectors, encoder.encode(TEXTS), atol=1e-6)
 
 
 def test_settings_without_a_meaning_here_are_named():
