@@ -7,8 +7,8 @@ import zipfile
 import pytest
 
 from keras_bert_impl.ablation import glue, scales, table_plan, tables
+from tests.ablation import small
 from tests.official_tasks import scripts
-from tests.runs.ablation import small
 
 TABLE = tables.TABLES["glue"]
 PAPER = TABLE.rows[0].paper

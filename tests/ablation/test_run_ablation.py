@@ -11,8 +11,8 @@ from keras_bert_impl.ablation import (
   table_report,
   tables,
 )
+from tests.ablation import small
 from tests.official_tasks import scripts
-from tests.runs.ablation import small
 
 
 class Quick(commands.Command):
