@@ -34,6 +34,19 @@ def command(script, **values):
   ]
 
 
+def fine_tuning(folder, output, **values):
+  """Returns flags of a fine-tuning of the model in `folder`."""
+  return {
+    "bert_config_file": f"{folder}/bert_config.json",
+    "output_dir": f"{folder}/{output}",
+    "max_seq_length": 16,
+    "train_batch_size": 8,
+    "learning_rate": 1e-2,
+    "recipe": "paper",
+    **values,
+  }
+
+
 def start(script, tf_config=None, is_fresh=False, before=None, **values):
   """Starts a script.
 

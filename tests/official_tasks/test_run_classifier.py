@@ -18,18 +18,6 @@ def fixture_folder(tmp_path_factory):
   return folder
 
 
-def flags(folder, output, **values):
-  return {
-    "bert_config_file": f"{folder}/bert_config.json",
-    "output_dir": f"{folder}/{output}",
-    "max_seq_length": 16,
-    "train_batch_size": 8,
-    "learning_rate": 1e-2,
-    "recipe": "paper",
-    **values,
-  }
-
-
 def write_tsv(path, *lines):
   path.parent.mkdir(exist_ok=True, parents=True)
   path.write_text(
@@ -93,7 +81,7 @@ def fixture_outcomes(folder):
   header = ("text", "label")
   two = write_tsv(folder / "two.tsv", header, ("a", "x"), ("b", "y"))
   other = write_tsv(folder / "other.tsv", header, ("c", "z"))
-  own = flags(
+  own = scripts.fine_tuning(
     folder,
     "own",
     train_file=f"{folder}/own.jsonl",
@@ -115,7 +103,7 @@ def fixture_outcomes(folder):
   return scripts.run_all("run_classifier", of_replicas) | scripts.run_all(
     "run_classifier",
     {
-      "sst": flags(
+      "sst": scripts.fine_tuning(
         folder,
         "sst",
         task_name="sst-2",
@@ -127,7 +115,7 @@ def fixture_outcomes(folder):
         num_train_epochs=10,
         learning_rate=1e-3,
       ),
-      "counted": flags(
+      "counted": scripts.fine_tuning(
         folder,
         "counted",
         do_train=True,
@@ -274,7 +262,7 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
   scripts.check_mistakes(
     "run_classifier",
     cases,
-    functools.partial(flags, folder, "none", do_train=True),
+    functools.partial(scripts.fine_tuning, folder, "none", do_train=True),
   )
   assert not (folder / "none").exists()
 

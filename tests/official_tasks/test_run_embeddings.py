@@ -29,16 +29,9 @@ def fixture_folder(tmp_path_factory):
 
 
 def flags(folder, output, **values):
-  return {
-    "bert_config_file": f"{folder}/bert_config.json",
-    "output_dir": f"{folder}/{output}",
-    "max_seq_length": 16,
-    "train_batch_size": 16,
-    "learning_rate": 6e-3,
-    "recipe": "paper",
-    "save_checkpoints_steps": 100,  # One, at the end.
-    **values,
-  }
+  usual = {"train_batch_size": 16, "learning_rate": 6e-3}
+  usual["save_checkpoints_steps"] = 100  # One, at the end.
+  return scripts.fine_tuning(folder, output, **usual | values)
 
 
 def test_pairs_are_learned_scored_saved_and_exported(folder):

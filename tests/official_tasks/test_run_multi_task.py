@@ -50,7 +50,7 @@ def fixture_folder(tmp_path_factory):
 
 def flags(folder, output, **values):
   tasks = ",".join(f"{n}={folder}/{n}" for n in ("SST-2", "STS-B", "NER"))
-  return classifier.flags(
+  return scripts.fine_tuning(
     folder,
     output,
     **{"tasks": tasks, "learning_rate": 1e-3, "recipe": "paper"} | values,

@@ -16,19 +16,6 @@ def fixture_folder(tmp_path_factory):
   return folder
 
 
-def flags(folder, output, **values):
-  return {
-    "bert_config_file": f"{folder}/bert_config.json",
-    "output_dir": f"{folder}/{output}",
-    "max_seq_length": 16,
-    "train_batch_size": 8,
-    "learning_rate": 5e-3,
-    "recipe": "paper",
-    "do_train": True,
-    **values,
-  }
-
-
 def test_choices_are_learned_scored_and_predicted(folder):
   rng = random.Random(0)
   words = [word for word in scripts.WORDS if word != "cat"]
@@ -43,9 +30,11 @@ def test_choices_are_learned_scored_and_predicted(folder):
     (data / f"{name}.tsv").write_text("".join(part), encoding="utf-8")
   status, out, err = scripts.run(
     "run_multiple_choice",
-    **flags(
+    **scripts.fine_tuning(
       folder,
       "run",
+      learning_rate=5e-3,
+      do_train=True,
       task_name="codah",
       data_dir=data,
       do_eval=True,
@@ -101,5 +90,7 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
     ),
   ]
   scripts.check_mistakes(
-    "run_multiple_choice", cases, functools.partial(flags, folder, "none")
+    "run_multiple_choice",
+    cases,
+    functools.partial(scripts.fine_tuning, folder, "none", do_train=True),
   )
