@@ -2,13 +2,11 @@
 
 import json
 
-import numpy as np
 import pytest
 import tensorflow_text  # noqa: F401  Registers the ops of the tokenizer.
 
-from keras_bert_impl import models, tokenizers
+from keras_bert_impl import tokenizers
 from keras_bert_impl.checkpoints.formats import tf_format
-from keras_bert_impl.checkpoints.naming import names
 from keras_bert_impl.runs.pretraining import standard
 from keras_bert_impl.tasks import objectives
 from keras_bert_impl.training import run_log
@@ -235,27 +233,6 @@ def test_weights_alone_have_the_standard_scores_of_their_run(
 
 
 @pytest.mark.parametrize(
-  "name",
-  slow.all_but(QUICK, ("albert", "bert", "roberta", "modernbert", "deberta")),
-)
-def test_standard_scores_are_those_of_a_few_lines_of_numpy(folder, name):
-  rows = rows_of_text(folder)
-  model = models.from_checkpoint(folder / "out", heads=True)
-  ids = np.where(rows.is_masked, rows.vocabulary.mask_id, rows.ids)
-  logits = model({"input_ids": ids})["token_logits"].numpy()[rows.is_masked]
-  labels = rows.ids[rows.is_masked]
-  probs = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
-  bits = -np.log2(probs[np.arange(len(labels)), labels])
-  found = scripts.results(folder / "out")["eval"]["standard"]
-  num_bytes = rows.num_bytes[rows.is_masked].sum()
-  assert found["accuracy"] == np.mean(logits.argmax(axis=-1) == labels)
-  assert found["bits_per_token"] == pytest.approx(bits.mean(), abs=1e-4)
-  assert found["bits_per_byte"] == pytest.approx(
-    bits.sum() / num_bytes, abs=1e-4
-  )
-
-
-@pytest.mark.parametrize(
   "name", slow.all_but(("electra",), sorted({*OBJECTIVES} - {"albert"}))
 )
 def test_what_can_be_served_is_exported(folder, name):
@@ -316,37 +293,6 @@ def test_electras_checkpoint_holds_a_discriminator_like_any_encoder(runs):
   assert "bert/encoder/layer_0/attention/self/query/kernel" in names
   assert "generator/encoder/layer_0/attention/self/query/kernel" in names
   assert "generator/embeddings/word_embeddings" not in names
-
-
-@pytest.mark.slow
-def test_a_discriminator_is_trained_in_a_second_stage(slow_runs, tmp_path):
-  first = slow_runs["roberta"] / "out"
-  values = flags(
-    slow_runs["roberta"],
-    "electra",
-    output_dir=tmp_path,
-    freeze_generator=True,
-  )
-  outcomes = scripts.run_each(
-    "run_pretraining", [values, values | {"init_checkpoint": first}]
-  )
-  [(refused, err), (status, log)] = outcomes
-  assert refused == 1
-  assert "--init_checkpoint must be given" in scripts.error_line(err)
-  assert status == 0, log
-  before, after = (
-    tf_format.read(str(folder / f"model.ckpt-{STEPS}"))
-    for folder in (first, tmp_path)
-  )
-  for name in (
-    names.WORD_EMBEDDINGS,
-    "bert/encoder/layer_0/output/dense/kernel",
-  ):
-    copy = name.replace("bert/", "generator/")
-    np.testing.assert_array_equal(after[copy], before[name], name)
-    assert not np.array_equal(after[name], before[name])
-  entries = run_log.read(str(tmp_path))
-  assert entries[-1]["replaced_token_loss"] < entries[0]["replaced_token_loss"]
 
 
 def test_data_of_another_objective_are_refused(tmp_path):

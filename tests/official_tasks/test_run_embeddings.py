@@ -78,65 +78,6 @@ def test_pairs_are_learned_scored_saved_and_exported(folder):
   )
 
 
-def test_late_interaction_is_learned_scored_saved_and_exported(folder):
-  values = {
-    "train_file": folder / "pairs.tsv",
-    "dev_fraction": 0.25,
-    "do_train": True,
-    "do_eval": True,
-    "num_train_epochs": 8,
-    "vectors": "late",
-    "query_length": 8,
-    "query_prefix": "the",
-    "document_prefix": "",
-    "embedding_size": 12,
-  }
-  for size in (16, 5):  # The whole batch, and chunks of which one is not full.
-    status, out, err = scripts.run(
-      "run_embeddings",
-      **flags(folder, f"late_{size}", chunk_size=size, **values),
-    )
-    assert status == 0, err
-    assert "multi vector encoder" in out
-  encoder, whole = (
-    kb.MultiVectorEncoder.from_checkpoint(
-      folder / name / "multi_vector_encoder"
-    )
-    for name in ("late_5", "late_16")
-  )
-  scores = scripts.results(folder / "late_5")["eval"]["dev"]["scores"]
-  assert scores["mrr@10"] > 0.4
-  text = ["the cat 고양이", "river"]
-  queries, documents = encoder.encode_query(text), encoder.encode_document(text)
-  np.testing.assert_allclose(queries, whole.encode_query(text), atol=1e-3)
-  assert queries[0].shape == (8, 12)
-  expected = np.diagonal(encoder.similarity(queries, documents))
-  import tensorflow as tf
-
-  # The run itself and its folder are exported alike.
-  for name in ("late_5", "late_5/multi_vector_encoder"):
-    status, out, err = scripts.run(
-      "export_saved_model",
-      checkpoint_dir=folder / name,
-      export_dir=folder / "served" / name,
-    )
-    assert status == 0, err
-    served = tf.saved_model.load(out.splitlines()[-1])
-    answer = served.signatures["serving_default"](
-      query=tf.constant(text), document=tf.constant(text)
-    )
-    np.testing.assert_allclose(answer["scores"], expected, atol=1e-4)
-  # Scored again: what the vectors are need not be said.
-  status, _, err = scripts.run(
-    "run_embeddings",
-    output_dir=folder / "late_5",
-    dev_file=folder / "pairs.tsv",
-    max_seq_length=16,
-    do_eval=True,
-  )
-  assert status == 0, err
-
-
 def test_what_cannot_be_learned_is_one_line(folder):
   usual = {"train_file": folder / "pairs.tsv", "do_train": True}
   cases = [

@@ -123,7 +123,6 @@ def outcomes(folder):
       "num_train_epochs": 1,
     },
     "foreign": {**bare, "init_checkpoint": folder / "tagger"},
-    "bare": {**bare, "init_checkpoint": folder / "conll"},
   }
   found = scripts.run_all(
     "run_ner",
@@ -158,21 +157,6 @@ def test_it_learns_the_entities_of_conll_files(folder, outcomes):
   assert f"{interval['low']:.4f} to {interval['high']:.4f}" in page
   for path in results["artifacts"].values():
     assert pathlib.Path(path).exists() or pathlib.Path(f"{path}.index").exists()
-
-
-def test_sentences_longer_than_a_row_are_tagged_to_their_end(folder, outcomes):
-  predicted = tag_files.read(str(folder / "bare/test/predictions.txt"))
-  sentences = tag_files.read(str(folder / "bare.txt"))
-  assert [s.tokens for s in predicted] == [s.tokens for s in sentences]
-  counts = scripts.results(folder / "bare")["data"]["test"]
-  assert counts["sentences cut into windows"] >= 5
-  found = {
-    token
-    for s in predicted
-    for token, tag in zip(s.tokens, s.tags)
-    if tag != "O"
-  }
-  assert found == set(TYPES)
 
 
 def test_a_tagger_of_other_programs_predicts_its_own_classes(folder, outcomes):

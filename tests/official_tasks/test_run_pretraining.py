@@ -98,56 +98,6 @@ def outcomes(data, folder):
 
 
 @pytest.fixture(scope="module")
-def others(data, folder, whole):
-  """{folder of another kind of run: (status, stdout, stderr)}."""
-  config = json.loads((data / "bert_config.json").read_text())
-  alone, spare = folder / "alone.json", folder / "spare.json"
-  alone.write_text(json.dumps(config))
-  config["vocab_size"] += 3
-  spare.write_text(json.dumps(config))
-  (folder / "vectors.txt").write_text("the" + " 3 -3" * 8 + "\n")
-  longer = 2 * scripts.LENGTH
-  vectors = {"word_vectors": folder / "vectors.txt", "learning_rate": 0}
-  by_length = {
-    "objective": "roberta",
-    "input_file": scripts.write_records(
-      data, longer, objective="roberta", packing="doc_sentences"
-    ),
-    "max_seq_length": longer,
-    "bucket_by_length": True,
-  }
-  runs = {
-    "mixed": {
-      "input_file": scripts.write_records(data, longer, "static"),
-      "eval_input_file": data / RECORDS,
-      "do_eval": True,
-      "max_seq_length": longer,
-      "init_checkpoint": whole,
-      "num_train_steps": 1,
-      "num_warmup_steps": 1,  # the rate of the first step is zero
-    },
-    "static": {
-      "input_file": scripts.write_records(data, masking="static"),
-      "bert_config_file": alone,
-      "do_eval": True,
-      "num_train_steps": 2,
-    },
-    "by length": by_length,
-    "padded on": by_length
-    | {"bucket_by_length": False, "output_dir": folder / "by length"},
-    "vectors refused": vectors | {"init_checkpoint": folder},
-    "vectors": {
-      "bert_config_file": spare,
-      "vocab_file": data / "vocab.txt",
-      "num_train_steps": 2,
-      "dtype": "bfloat16",
-      **vectors,
-    },
-  }
-  return run_all(data, folder, runs)
-
-
-@pytest.fixture(scope="module")
 def whole(outcomes, folder):
   """Folder of a finished run with evaluation and exports."""
   assert outcomes["whole"][0] == 0, outcomes["whole"]
@@ -207,30 +157,18 @@ def test_a_second_run_says_that_it_is_done(outcomes, whole):
 
 
 @pytest.mark.integration
-def test_two_phases_carry_weights_and_positions_over(others, whole, folder):
-  assert others["mixed"][0] == 0, others["mixed"]
-  first, second = final_state(whole), final_state(folder / "mixed", step=1)
-  name = "bert/embeddings/position_embeddings"
-  np.testing.assert_array_equal(first[name], second[name])
-  assert first[name].shape == (2 * scripts.LENGTH, 16)
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize(
-  "run, evaluated", [("static", "training-data"), ("mixed", "held-out")]
-)
-def test_masked_records_need_no_vocabulary_others_may_be_beside_them(
-  others, run, evaluated
-):
-  status, out, err = others[run]
-  assert status == 0, err
-  assert f"{evaluated} MLM accuracy" in out
-
-
-@pytest.mark.integration
-def test_rows_of_similar_length_have_less_padding(data, others, folder):
-  assert others["by length"][0] == 0, others["by length"]
+def test_rows_of_similar_length_have_less_padding(data, folder):
   longer = 2 * scripts.LENGTH
+  by_length = {
+    "objective": "roberta",
+    "input_file": scripts.write_records(
+      data, longer, objective="roberta", packing="doc_sentences"
+    ),
+    "max_seq_length": longer,
+    "bucket_by_length": True,
+  }
+  [(status, _, err)] = run_all(data, folder, {"by length": by_length}).values()
+  assert status == 0, err
   records = tf.data.TFRecordDataset(str(data / f"records-dynamic-{longer}"))
   features = [
     tf.train.Example.FromString(record.numpy()).features.feature
@@ -241,29 +179,6 @@ def test_rows_of_similar_length_have_less_padding(data, others, folder):
   )
   entries = run_log.read(str(folder / "by length"))
   assert np.mean([e["padding_share"] for e in entries]) < 0.7 * padded
-
-
-@pytest.mark.integration
-def test_a_run_by_length_cannot_go_on_without(others):
-  status, _, err = others["padded on"]
-  assert status == 1
-  assert "bucket_by_length=True, not False" in scripts.error_line(err)
-
-
-@pytest.mark.integration
-def test_words_start_from_vectors_and_rows_may_be_spare(data, others, folder):
-  refused, _, err = others["vectors refused"]
-  assert refused == 1
-  assert "must be left out with init_checkpoint" in scripts.error_line(err)
-  status, _, err = others["vectors"]
-  assert status == 0, err
-  # A table may have rows to spare.
-  size = json.loads((folder / "spare.json").read_text())["vocab_size"]
-  assert f"fewer than the vocab_size ({size})" in err
-  state = final_state(folder / "vectors", step=2)
-  table = state["bert/embeddings/word_embeddings"]
-  row = table[(data / "vocab.txt").read_text().split().index("the")]
-  np.testing.assert_allclose(row, [0.02, -0.02] * 8, rtol=1e-6)
 
 
 def wait_for_step(output_dir, step, process):

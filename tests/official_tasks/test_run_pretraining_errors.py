@@ -87,6 +87,10 @@ CASES = {
     {"do_train": False},
     ["--do_train", "--do_eval"],
   ),
+  "two starts": (
+    {"word_vectors": "records", "init_checkpoint": "/"},
+    ["word_vectors (records) must be left out with init_checkpoint"],
+  ),
   "learning rate that diverges": (
     {"learning_rate": 1e30, "num_warmup_steps": 0, "save_checkpoints_steps": 1},
     ["not finite at step 2", "--learning_rate", "model.ckpt-1"],

@@ -101,8 +101,6 @@ def outcomes(folder):
   """{run: (status, stdout, stderr)}."""
   # Two files one after the other; the last articles are held out.
   extra = _write(folder / "extra.json", _content(5, seed=1, first=1000))
-  held_out = _content(20)
-  held_out["data"] = held_out["data"][-4:]
   unknown = _without_answers(_content(2, seed=2))
   return scripts.run_all(
     "run_squad",
@@ -122,13 +120,6 @@ def outcomes(folder):
         "run",
         predict_file=_write(folder / "test.json", unknown),
         do_predict=True,
-      ),
-      "ensemble": _flags(
-        folder,
-        "ensemble",
-        predict_file=_write(folder / "dev.json", held_out),
-        ensemble_dirs=f"{folder}/run,{folder}/run",
-        do_eval=True,
       ),
     },
   )
@@ -171,15 +162,6 @@ def test_answers_without_scores_take_the_threshold_tuned_before(
   for key, text in predictions.items():
     assert (text == "") == (null_odds[key] > scores["best_f1_thresh"])
   assert "test f1" not in out
-
-
-def test_a_run_averaged_with_itself_says_what_it_said(folder, outcomes):
-  assert outcomes["ensemble"][0] == 0, outcomes["ensemble"]
-  found, expected = (
-    scripts.results(folder / name)["eval"]["dev"]["scores"]
-    for name in ("ensemble", "run")
-  )
-  assert found == pytest.approx(expected, abs=1e-4)
 
 
 def test_bad_flags_and_files_are_named_in_one_line(folder):

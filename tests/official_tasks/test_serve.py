@@ -130,26 +130,6 @@ def test_a_new_version_is_taken_up_without_losing_a_request(served):
   assert tags[-4:] == ["two"] * 4
 
 
-def test_what_is_no_request_does_no_harm(served):
-  def connect():
-    return socket.create_connection(served.server.address, 20)
-
-  for length in (-1, "x"):
-    with connect() as client:
-      client.sendall(head_of_request(length))
-      assert b"400" in client.recv(1000)
-  # Somebody who asks and goes.
-  with connect() as client:
-    client.sendall(head_of_request(len(BODY)) + BODY)
-  with pytest.raises(urllib.error.HTTPError, match="413"):
-    served.server.predict(["x" * 5_000_000])
-  # More half-sent requests than files keep nobody out.
-  with contextlib.ExitStack() as stack:
-    for _ in range(2 * MAX_OPEN_FILES):
-      stack.enter_context(connect()).sendall(b"POST /v1/mod")
-    assert len(served.server.predict(["x [MASK]"])) == 1
-
-
 def test_sigterm_answers_what_has_begun_and_ends_in_order(served):
   process = served.server.process
   with socket.create_connection(served.server.address, 60) as client:

@@ -6,8 +6,11 @@ import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import keras_bert_impl as kb
+from keras_bert_impl.kinds import opening
+from keras_bert_impl.model_folders import model_files
 
 # Made by `make_late_fixture.py`.
 FOLDER = pathlib.Path(__file__).parents[2] / "data/late"
@@ -129,6 +132,7 @@ def test_pairs_are_learned_in_place_and_scored(tmp_path):
   before = encoder.evaluate(PAIRS)["mrr@10"]
   history = encoder.fit(
     PAIRS,
+    output_dir=tmp_path / "run",
     epochs=30,
     batch_size=4,
     chunk_size=3,
@@ -141,6 +145,15 @@ def test_pairs_are_learned_in_place_and_scored(tmp_path):
   assert len(encoder.encode_query("cat")) == 8
   assert before < encoder.evaluate(PAIRS)["mrr@10"] == 1
   assert encoder.results["train"]["is_finished"]
+  # The run itself and its folder are served alike.
+  files, texts = model_files.ModelFilesConfig(), ["the cat"]
+  [[score]] = encoder.similarity(
+    encoder.encode_query(texts), encoder.encode_document(texts)
+  )
+  for name in ("run", "run/multi_vector_encoder"):
+    servable, _ = opening.make_servable(files, str(tmp_path / name))
+    answer = servable.answer(tf.constant(texts), tf.constant(texts))
+    assert answer["scores"].numpy() == pytest.approx(score, abs=1e-4)
 
 
 @pytest.mark.integration

@@ -3,35 +3,11 @@
 `test_rest` asks for all that the server knows, and `test_page` all heads.
 """
 
-import base64
-
-import numpy as np
 import pytest
 
 from keras_bert_impl.serving.local import versions
-from tests.serving import answers, bad_requests
+from tests.serving import bad_requests
 from tests.serving.local import local_server
-
-
-def to_json(value):
-  """Returns an array as JSON, its strings as base64: some are no UTF-8."""
-  if isinstance(value, (list, np.ndarray)):
-    return [to_json(element) for element in value]
-  if isinstance(value, bytes):
-    return {"b64": base64.b64encode(value).decode()}
-  return value.item()
-
-
-def from_json(value, like):
-  """Returns JSON lists as an array of the kind and shape of another one."""
-  if like.dtype == object:
-    flat = np.array(value, object).ravel()
-    encoded = [text.encode() for text in flat]
-    return np.array(encoded, object).reshape(like.shape)
-  array = np.array(value)
-  if array.size:
-    assert array.dtype.kind == like.dtype.kind
-  return array.astype(like.dtype)
 
 
 @pytest.fixture(scope="module")
@@ -41,29 +17,6 @@ def client(exports):
   )
   with local_server.client(served) as client:
     yield client
-
-
-@pytest.mark.integration
-def test_every_signature_answers_columns_as_the_eager_model_does(
-  exports, client
-):
-  head = exports["classification_of_pairs"].head
-  for signature, expected in head.expected.items():
-    inputs = head.requests[signature]
-    body = {
-      "signature_name": signature,
-      "inputs": {name: to_json(value) for name, value in inputs.items()},
-    }
-    response = client.post("/v1/models/toy:predict", json=body)
-    assert response.status_code == 200, response.text
-    outputs = response.json()["outputs"]
-    if len(expected) == 1:
-      outputs = dict.fromkeys(expected, outputs)
-    found = {
-      name: from_json(outputs[name], value) for name, value in expected.items()
-    }
-    assert set(outputs) == set(found)
-    answers.check(found, expected)
 
 
 def test_the_metadata_are_the_signatures(client):
