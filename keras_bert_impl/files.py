@@ -6,6 +6,7 @@ one line that names the file.
 
 import collections
 import contextlib
+import functools
 import glob
 import json
 import os
@@ -170,6 +171,64 @@ def find_json(path, kind=dict, types=None):
   return read_json(path, kind, types) if exists(path) else None
 
 
+class Folder(os.PathLike):
+  """A folder as one opening of it sees it: nothing in it is read twice.
+
+  It is made where a path comes in, handed on in place of the path, and goes
+  with the opening: the next one sees what has changed.
+
+  Args:
+    path: str or path of a folder, which need not be there.
+  """
+
+  def __init__(self, path):
+    self.path = os.fspath(path)
+    self._values = {}
+
+  def __fspath__(self):
+    return self.path or os.curdir
+
+  __str__ = __fspath__
+
+  @functools.cached_property
+  def is_there(self):
+    """Whether it is an existing folder."""
+    return is_folder(os.fspath(self))
+
+  @functools.cached_property
+  def names(self):
+    """Sorted names of what is in it, list of str; [] if it is not there."""
+    return list_folder(os.fspath(self)) if self.is_there else []
+
+  def join(self, *names):
+    """Returns the path of a file in it, str."""
+    return os.path.join(self.path, *names)
+
+  def of_file(self, path):
+    """Returns the `Folder` that a file is in: this one, if it is in it."""
+    folder = os.path.dirname(path)
+    return self if folder == self.path else Folder(folder)
+
+  def has(self, name):
+    """Whether there is a file or folder of this name in it."""
+    return exists(self.join(name))
+
+  def read_json(self, name, kind=dict, types=None):
+    """Returns the value of a JSON file in it, not to be changed.
+
+    Args and errors: as of `files.read_json`.
+    """
+    path = self.join(name)
+    if name not in self._values:
+      self._values[name] = read_json(path, object)
+    return _checked(self._values[name], kind, types, path)
+
+  def find_json(self, name, kind=dict, types=None):
+    """Returns the value of a JSON file in it, or None without the file."""
+    is_there = name in self._values or self.has(name)
+    return self.read_json(name, kind, types) if is_there else None
+
+
 def parse_json(text, place, kind=dict, types=None):
   """Returns the value of JSON text.
 
@@ -202,6 +261,11 @@ def parse_json(text, place, kind=dict, types=None):
   except ValueError as error:
     raise ValueError(f"{place} is not usable: {error}.") from error
   _check_characters(text, value, place)
+  return _checked(value, kind, types, place)
+
+
+def _checked(value, kind, types, place):
+  """Returns a value of `parse_json` if it is of its kind and types."""
   check_type(value, kind, str(place))
   check_fields(value, types or {}, place)
   return value

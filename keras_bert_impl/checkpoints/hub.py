@@ -57,6 +57,18 @@ _WEIGHTS = (
 )
 
 
+def opened(path, weights=False):
+  """Returns the `files.Folder` at a path or name; an open one as it is.
+
+  It is not there where the path is that of a file, or the prefix of files.
+
+  Args and errors: as of `local_path`.
+  """
+  if isinstance(path, files.Folder):
+    return path
+  return files.Folder(local_path(path, weights))
+
+
 def local_path(path, weights=False):
   """Returns the local path of a model that is given by path or by name.
 

@@ -16,7 +16,6 @@ adapters, which runs and `.keras` files may hold, are merged into the kernels.
 import collections.abc
 import dataclasses
 import importlib
-import os
 
 from keras_bert_impl import files
 from keras_bert_impl.checkpoints import hub
@@ -73,17 +72,14 @@ class Checkpoint:
       optimizers.
     description: `description.Description`, or None if no file says what the
       encoder is and the weights do not show it; see `described`.
+    folder: `files.Folder` of the configuration and tokenizer files.
   """
 
   path: str
   format: str
   tensors: collections.abc.Mapping
   description: description_lib.Description | None
-
-  @property
-  def folder(self):
-    """Folder of the configuration and tokenizer files."""
-    return os.path.dirname(self.path) or "."
+  folder: files.Folder
 
   def described(self, allow_partial=False):
     """Returns the description.
@@ -105,7 +101,7 @@ class Checkpoint:
       )
     if not allow_partial:
       self._check_layers()
-    vocab_size.check_beside(self.description.config, self.path)
+    vocab_size.check_beside(self.description.config, self.folder, self.path)
     return self.description
 
   def _check_layers(self):
@@ -124,32 +120,32 @@ def open_checkpoint(path):
 
   Args:
     path: str, a folder, a file or the prefix of a TensorFlow checkpoint, such
-      as "bert_model.ckpt", TensorFlow's may be `gs://...`; or the name of a
-      model, such as "klue/bert-base"; see `hub`.
+      as "bert_model.ckpt", TensorFlow's may be `gs://...`; the name of a model,
+      such as "klue/bert-base", see `hub`; or a `files.Folder`.
 
   Raises:
     FileNotFoundError: there is none.
     ValueError: it is damaged, of an unknown kind, or its configuration does not
       fit its weights.
   """
-  path = _find(hub.local_path(path, weights=True))
+  opened = hub.opened(path, weights=True)
+  path = _find(opened)
+  folder = opened.of_file(path)
   readers = (name for end, name in _READERS.items() if path.endswith(end))
   name = next(readers, "tf_format")
   file_format = importlib.import_module(f"{__package__}.formats.{name}")
-  folder = os.path.dirname(path)
   declared = config_json.find(folder)
   tensors, declared = file_format.open_weights(path, declared)
   tensors = adapters.merged(tensors)
   if declared:
     declared = description_lib.complete(declared, tensors.shapes, folder)
-  return Checkpoint(path, file_format.NAME, tensors, declared)
+  return Checkpoint(path, file_format.NAME, tensors, declared, folder)
 
 
-def holds_model(folder):
+def holds_model(path):
   """Returns whether a folder, if it is one, has the weights of a model."""
-  if not files.is_folder(folder):
-    return False
-  if any(n.endswith(_OTHER_MODELS) for n in files.list_folder(folder)):
+  folder = files.Folder(path)
+  if any(name.endswith(_OTHER_MODELS) for name in folder.names):
     return True
   try:
     return _find_weights(folder) is not None
@@ -157,10 +153,11 @@ def holds_model(folder):
     return True
 
 
-def _find(path):
-  """Finds the file, or prefix of files, of `path`."""
-  if files.is_folder(path):
-    return _find_in_folder(path)
+def _find(folder):
+  """Finds the file, or prefix of files, in a folder, or that is no folder."""
+  if folder.is_there:
+    return _find_in_folder(folder)
+  path = folder.path
   prefix = path.removesuffix(".index")
   if files.exists(f"{prefix}.index"):
     return prefix
@@ -192,39 +189,40 @@ def _find_in_folder(folder):
 
 def _find_weights(folder):
   """Finds the file, or prefix of files, in a folder; None without one."""
-  content = files.list_folder(folder)
   for name in _FILE_NAMES:
-    if name in content:
-      return os.path.join(folder, name)
-  if "checkpoint" in content and (newest := _newest(folder)):
+    if name in folder.names:
+      return folder.join(name)
+  if "checkpoint" in folder.names and (newest := _newest(folder)):
     return newest
   for ending in (".safetensors", ".index", ".keras", *_TORCH, ".h5"):
-    found = [name for name in content if name.endswith(ending)]
+    found = [name for name in folder.names if name.endswith(ending)]
     if len(found) > 1:
       raise ValueError(
         f"{folder} holds several checkpoints ({', '.join(found)}): name one."
       )
     if found:
-      return os.path.join(folder, found[0].removesuffix(".index"))
-  if hub.OLD_TRANSFORMER in content:
-    return _find(os.path.join(folder, hub.OLD_TRANSFORMER))
+      return folder.join(found[0].removesuffix(".index"))
+  if hub.OLD_TRANSFORMER in folder.names:
+    return _find(files.Folder(folder.join(hub.OLD_TRANSFORMER)))
   return None
 
 
 def best_run(folder):
   """Returns the folder of the best run of a search, or None for another folder.
 
+  Args:
+    folder: `files.Folder`.
+
   Raises:
     ValueError: the file that says so is damaged.
   """
-  path = os.path.join(folder, _RESULTS_FILE)
-  best = (files.find_json(path, types=_RESULT_TYPES) or {}).get("best")
+  results = folder.find_json(_RESULTS_FILE, types=_RESULT_TYPES) or {}
+  best = results.get("best")
   if not best:
     return None
   # By name: the whole folder may have moved.
-  return os.path.join(
-    folder, "runs", files.field(best, "name", str, f"best in {path}")
-  )
+  place = f"best in {folder.join(_RESULTS_FILE)}"
+  return folder.join("runs", files.field(best, "name", str, place))
 
 
 def _newest(folder):
@@ -236,9 +234,9 @@ def _newest(folder):
   import tensorflow as tf
 
   try:
-    return tf.train.latest_checkpoint(folder)
+    return tf.train.latest_checkpoint(folder.path)
   except ValueError as error:
     raise ValueError(
-      f"{os.path.join(folder, 'checkpoint')} is damaged ({error}): name one of"
+      f"{folder.join('checkpoint')} is damaged ({error}): name one of"
       " the folder's checkpoints, or remove that file."
     ) from error

@@ -102,7 +102,7 @@ def copy_tokenizer_files(source, folder, sentencepiece_file):
   Beside a vocabulary of its own, those of the source are left out.
 
   Args:
-    source: str, folder of the checkpoint that was read.
+    source: `files.Folder` of the checkpoint that was read.
     folder: str.
     sentencepiece_file: str, what a SentencePiece model is to be called.
   """
@@ -112,7 +112,7 @@ def copy_tokenizer_files(source, folder, sentencepiece_file):
     if not is_own:
       _copy_preset(source, folder, sentencepiece_file)
     return
-  for name in os.listdir(source):
+  for name in source.names:
     target, is_vocabulary = name, name in _VOCABULARIES
     if name.endswith(".model"):
       target, is_vocabulary = sentencepiece_file, True
@@ -120,7 +120,7 @@ def copy_tokenizer_files(source, folder, sentencepiece_file):
       continue
     if is_own and is_vocabulary:
       continue
-    shutil.copyfile(os.path.join(source, name), os.path.join(folder, target))
+    shutil.copyfile(source.join(name), os.path.join(folder, target))
 
 
 def _copy_preset(source, folder, sentencepiece_file):

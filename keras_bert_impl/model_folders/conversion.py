@@ -161,9 +161,8 @@ def convert(config, measure_heads=None, labels=None, weights=()):
     task = task_file.read(checkpoint.folder)
     if task.get("head") == description.head and config.format != "google":
       task_file.write(folder, task)
-    if config.format == "safetensors" and folders.has_modules(
-      checkpoint.folder
-    ):
+    has_modules = checkpoint.folder.has(folders.MODULES_FILE)
+    if config.format == "safetensors" and has_modules:
       folders.copy(checkpoint.folder, folder)
     results = {
       "input": {"path": checkpoint.path, "format": checkpoint.format},

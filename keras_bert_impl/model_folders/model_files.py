@@ -1,11 +1,10 @@
 """Finds a model's configuration and vocabulary, by flags or beside it."""
 
 import dataclasses
-import os
 
 from etils import epy
 
-from keras_bert_impl import files, options
+from keras_bert_impl import options
 from keras_bert_impl.checkpoints import hub, reading
 from keras_bert_impl.checkpoints.descriptions import google_config, vocab_size
 from keras_bert_impl.tokenizers.formats import (
@@ -82,28 +81,34 @@ def find(config, checkpoint, max_seq_length):
     FileNotFoundError: the configuration or vocabulary does not exist.
     ValueError: configuration, vocabulary and max_seq_length do not fit.
   """
-  place = folder_of(config.bert_config_file or checkpoint)
   if config.bert_config_file:
     encoder_config = google_config.read(config.bert_config_file)
-  elif folders.is_static(checkpoint):
-    folder = folders.read(checkpoint)
-    encoder_config = folder_models.load(folder).config
-    place = folder.vocabulary
+    place = folder_of(config.bert_config_file)
   else:
-    encoder_config = reading.open_checkpoint(checkpoint).described().config
-  path = vocabulary_files.find_file(config.vocab_file or place)
+    opened = hub.opened(checkpoint, weights=True)
+    encoder_config, place = _described(opened)
+  file = vocabulary_files.find(config.vocab_file or place)
   options = tokenizer_options.resolve(
-    path, encoder_config.model_type, do_lower_case=config.do_lower_case
+    file, encoder_config.model_type, do_lower_case=config.do_lower_case
   )
-  vocabulary = vocabularies.Vocabulary.load(path, family=options.family)
+  vocabulary = vocabularies.Vocabulary.load(file, family=options.family)
   _check_sizes(encoder_config, vocabulary, max_seq_length)
-  return ModelFiles(encoder_config, path, options)
+  return ModelFiles(encoder_config, vocabulary.origin, options)
 
 
 def folder_of(path):
-  """Returns the folder of the files beside a model's `path`, or of its name."""
-  path = hub.local_path(path)
-  return path if files.is_folder(path) else os.path.dirname(path) or "."
+  """Returns the `files.Folder` beside a model's `path`, or of its name."""
+  folder = hub.opened(path)
+  return folder if folder.is_there else folder.of_file(folder.path)
+
+
+def _described(opened):
+  """Returns the configuration of a checkpoint, and where its vocabulary is."""
+  if folders.is_static(opened):
+    folder = folders.read(opened)
+    return folder_models.load(folder).config, folder.vocabulary
+  encoder_config = reading.open_checkpoint(opened).described().config
+  return encoder_config, folder_of(opened)
 
 
 def _check_sizes(encoder_config, vocabulary, max_seq_length):

@@ -88,8 +88,8 @@ def find_folder(path):
   Of a search, that is the folder of its best run; of a run of static
   embeddings, that of its table; of a name, see `hub`.
   """
-  path = hub.local_path(path, weights=True)
-  path = (reading.best_run(path) if files.is_folder(path) else None) or path
+  folder = hub.opened(path, weights=True)
+  path = reading.best_run(folder) or folder.path
   static = os.path.join(path, f"{heads.STATIC}_encoder")
   return static if files.is_folder(static) else path
 
@@ -107,8 +107,9 @@ def load(path, kinds, head=None):
     FileNotFoundError: there is no checkpoint.
     ValueError: it is damaged, or has no such head.
   """
-  if folders.is_one(path):
-    folder = folders.read(path)
+  opened = hub.opened(path, weights=True)
+  if folders.is_one(opened):
+    folder = folders.read(opened)
     is_static = folder.head == heads.STATIC
     own = heads.ENCODER if is_static else folder.head
     if head in (None, own):
@@ -118,7 +119,7 @@ def load(path, kinds, head=None):
         f"--head={head} does not fit {path}, which has static embeddings: leave"
         " it out."
       )
-  checkpoint = reading.open_checkpoint(path)
+  checkpoint = reading.open_checkpoint(opened)
   recorded = _recorded(checkpoint.folder, kinds)
   trained_head = recorded.get("head")
   use = heads.USES.get(trained_head, trained_head)
@@ -149,7 +150,7 @@ def stored_length(folder, description):
   It is what `transformers` and CrossEncoder cut texts and pairs to.
 
   Args:
-    folder: str.
+    folder: `files.Folder`.
     description: `description.Description` of its checkpoint.
   """
   if description.head not in family.CLASSIFIERS:

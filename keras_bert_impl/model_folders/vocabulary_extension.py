@@ -77,14 +77,14 @@ def extend(words_file, source, folder, tensors, description):
 
 
 def _load_vocabulary(source):
-  path = vocabulary_files.find_file(source)
-  if vocabulary_files.kind_of(path) != vocabulary_files.WORDPIECE:
+  file = vocabulary_files.find(source)
+  if file.kind != vocabulary_files.WORDPIECE:
     raise ValueError(
-      f"{path} is not a WordPiece vocabulary: in byte-level BPE and"
+      f"{file} is not a WordPiece vocabulary: in byte-level BPE and"
       " SentencePiece the pieces of a word follow from learned merges or"
       " scores, so that a word alone cannot be added."
     )
-  return vocabularies.Vocabulary.load(path)
+  return vocabularies.Vocabulary.load(file)
 
 
 def _load_tokenizer(vocab_file, options):

@@ -176,20 +176,20 @@ def is_one(path):
   Args:
     path: str, as of `read`.
   """
-  return _is_one(hub.local_path(path))
+  return _is_one(hub.opened(path))
 
 
 def copy(source, target):
   """Copies what a folder says of its vectors: pooling, prompts, last layers.
 
   Args:
-    source: str, a folder with the encoder in it.
+    source: `files.Folder`, with the encoder in it.
     target: str, a folder for another encoder of as wide hidden states.
   """
   texts_files = map(_TEXTS_FILES.format, _KINDS)
   copied = {MODULES_FILE, _SETTINGS_FILE, *texts_files}
-  for name in os.listdir(source):
-    path, new = os.path.join(source, name), os.path.join(target, name)
+  for name in source.names:
+    path, new = source.join(name), os.path.join(target, name)
     if name in copied:
       shutil.copyfile(path, new)
     elif _MODULE_FOLDER.fullmatch(name) and files.is_folder(path):
@@ -198,58 +198,52 @@ def copy(source, target):
 
 def is_static(path):
   """Whether `path`, as of `read`, holds static embeddings."""
-  return _is_static(hub.local_path(path))
+  return _is_static(hub.opened(path))
 
 
-def _is_one(path):
-  return _is_static(path) or has_modules(path) and not _is_cross_encoder(path)
-
-
-def _is_static(path):
-  if not files.is_folder(path):
-    return False
-  if not has_modules(path):
-    config = files.find_json(os.path.join(path, _CONFIG_FILE)) or {}
-    return config.get("model_type") == "model2vec"
-  # Whatever is wrong with it, whoever reads it says so.
-  listed = files.read_json(os.path.join(path, MODULES_FILE), list)
-  first = listed[0] if listed else None
-  kind = first.get("type") if isinstance(first, dict) else None
-  return str(kind).endswith(f".{STATIC}")
-
-
-def has_modules(path):
-  """Whether the folder `path` has a modules.json."""
-  return files.is_folder(path) and files.exists(
-    os.path.join(path, MODULES_FILE)
+def _is_one(folder):
+  return _is_static(folder) or (
+    folder.has(MODULES_FILE) and not _is_cross_encoder(folder)
   )
 
 
-def _is_cross_encoder(path):
-  settings = files.find_json(os.path.join(path, _SETTINGS_FILE)) or {}
+def _is_cross_encoder(folder):
+  settings = folder.find_json(_SETTINGS_FILE) or {}
   return settings.get("model_type") == _CROSS_ENCODER
+
+
+def _is_static(folder):
+  listed = folder.find_json(MODULES_FILE, list)
+  if listed is None:
+    config = folder.find_json(_CONFIG_FILE) or {}
+    return config.get("model_type") == "model2vec"
+  # Whatever is wrong with it, whoever reads it says so.
+  first = listed[0] if listed else None
+  kind = first.get("type") if isinstance(first, dict) else None
+  return str(kind).endswith(f".{STATIC}")
 
 
 def read(path):
   """Returns the `Folder` at `path`; of another checkpoint, its defaults.
 
   Args:
-    path: str, a folder, or what `models.from_checkpoint` takes besides.
+    path: str, a folder, or what `models.from_checkpoint` takes besides; or a
+      `files.Folder`.
 
   Raises:
     ValueError: it has a module that is not known here, or is damaged.
   """
-  path = hub.local_path(path, weights=True)
-  if not _is_one(path):
-    return Folder(path)
-  transformer, *modules = _check_order(path, _read_modules(path))
+  folder = hub.opened(path, weights=True)
+  if not _is_one(folder):
+    return Folder(folder.path)
+  transformer, *modules = _check_order(folder, _read_modules(folder))
   if transformer.kind == STATIC:
-    found = Folder(path, (transformer, *modules))
+    found = Folder(folder.path, (transformer, *modules))
     limit = _read_limit(found.vocabulary)
-    texts = Texts(limit, False, *_read_prompts(path))
+    texts = Texts(limit, False, *_read_prompts(folder))
   else:
     found = Folder(transformer.path, tuple(modules))
-    texts = _read_texts(path, transformer, found.head)
+    texts = _read_texts(folder, transformer, found.head)
   return dataclasses.replace(found, texts=texts)
 
 
@@ -297,14 +291,15 @@ def _read_modules(folder):
   Raises:
     ValueError: one is not known here, or outside of the folder.
   """
-  if not has_modules(folder):  # Of model2vec.
-    path = os.path.join(folder, _CONFIG_FILE)
-    values = files.read_json(path, types={"normalize": (bool, _NONE)})
-    after = [Module(NORMALIZE, folder)] * bool(values.get("normalize"))
-    return [Module(STATIC, folder), *after]
-  path = os.path.join(folder, MODULES_FILE)
+  listed = folder.find_json(MODULES_FILE, list)
+  if listed is None:  # Of model2vec.
+    types = {"normalize": (bool, _NONE)}
+    values = folder.read_json(_CONFIG_FILE, types=types)
+    after = [Module(NORMALIZE, folder.path)] * bool(values.get("normalize"))
+    return [Module(STATIC, folder.path), *after]
+  path = folder.join(MODULES_FILE)
   modules = []
-  for index, values in enumerate(files.read_json(path, list)):
+  for index, values in enumerate(listed):
     place = f"module {index} of {path}"
     type_name = files.field(values, "type", str, place)
     # The module in which a class is differs between versions.
@@ -321,7 +316,7 @@ def _read_modules(folder):
       raise ValueError(
         f"path ({name!r}) of {place} must be in the folder of that file."
       )
-    modules.append(Module(kind, os.path.join(folder, name)))
+    modules.append(Module(kind, folder.join(name)))
   return modules
 
 
@@ -331,7 +326,6 @@ def _check_order(folder, modules):
   Raises:
     ValueError: they are in another order.
   """
-  path = os.path.join(folder, MODULES_FILE)
   kinds = [module.kind for module in modules]
   is_dense = kinds[:2] == [TRANSFORMER, POOLING]
   is_other = kinds[1:] in ([SPLADE_POOLING], [DENSE])
@@ -340,9 +334,10 @@ def _check_order(folder, modules):
   is_dense &= {*kinds[2:]} <= {DENSE, NORMALIZE}
   if not (is_dense or is_other or is_static):
     raise ValueError(
-      f"{path} has the modules {', '.join(kinds) or '(none)'}: known are"
-      f" {TRANSFORMER}, {POOLING}, and after these {DENSE} and {NORMALIZE};"
-      f" {TRANSFORMER} and {DENSE} (ColBERT); {MLM_TRANSFORMER} and"
+      f"{folder.join(MODULES_FILE)} has the modules"
+      f" {', '.join(kinds) or '(none)'}: known are {TRANSFORMER}, {POOLING},"
+      f" and after these {DENSE} and {NORMALIZE}; {TRANSFORMER}"
+      f" and {DENSE} (ColBERT); {MLM_TRANSFORMER} and"
       f" {SPLADE_POOLING}; or {STATIC}, and maybe {NORMALIZE}."
     )
   return modules
@@ -350,16 +345,20 @@ def _check_order(folder, modules):
 
 def _read_texts(folder, transformer, head):
   """Returns the `Texts` of a folder."""
-  values, path = _texts_file(transformer.path)
+  of_transformer = files.Folder(transformer.path)
+  values, path = _texts_file(of_transformer)
   _check(values, "transformer_task", _TASKS[head == heads.SPARSE], path)
   do_lower_case = bool(values.get("do_lower_case"))
   prompts = _read_prompts(folder, head)
-  texts = Texts(longest_text(transformer.path), do_lower_case, *prompts)
+  texts = Texts(longest_text(of_transformer), do_lower_case, *prompts)
   return _with_late(texts, folder) if head == heads.LATE else texts
 
 
 def longest_text(folder):
   """Returns the most tokens of a text that a model's folder says, or None.
+
+  Args:
+    folder: `files.Folder`.
 
   Raises:
     ValueError: it is too few.
@@ -367,8 +366,8 @@ def longest_text(folder):
   values, path = _texts_file(folder)
   length = values.get("max_seq_length")
   if length is None:
-    path = os.path.join(folder, _TOKENIZER_FILE)
-    tokenizer = files.find_json(path, types={"model_max_length": _NUMBER}) or {}
+    path, types = folder.join(_TOKENIZER_FILE), {"model_max_length": _NUMBER}
+    tokenizer = folder.find_json(_TOKENIZER_FILE, types=types) or {}
     length = tokenizer.get("model_max_length")
     length = None if length in (0, -1) else length  # Old files' for none.
   if length is not None and not length >= 3:  # Nor NaN.
@@ -381,24 +380,24 @@ def longest_text(folder):
 
 def _texts_file(folder):
   """Returns the settings of texts beside a transformer, and their path."""
-  paths = [os.path.join(folder, _TEXTS_FILES.format(kind)) for kind in _KINDS]
-  path = next(filter(files.exists, paths), paths[0])
+  names = [_TEXTS_FILES.format(kind) for kind in _KINDS]
+  name = next(filter(folder.has, names), names[0])
   types = {"max_seq_length": _NUMBER, "do_lower_case": (bool, _NONE)}
-  return files.find_json(path, types=types) or {}, path
+  return folder.find_json(name, types=types) or {}, folder.join(name)
 
 
 def _with_late(texts, folder):
   """Returns `Texts` with the settings of late interaction of a folder."""
-  path = os.path.join(folder, _SETTINGS_FILE)
   types = {
     field.name: (type(field.default), _NONE)
     for field in dataclasses.fields(late_interaction.LateInteraction)
   }
   types |= {"skiplist_words": (list, _NONE), "document_length": (int, _NONE)}
-  values = files.find_json(path, types=types) or {}
+  values = folder.find_json(_SETTINGS_FILE, types=types) or {}
   given = {k: values[k] for k in types if values.get(k) is not None}
+  place = f"each of skiplist_words in {folder.join(_SETTINGS_FILE)}"
   for word in given.get("skiplist_words", ()):
-    files.check_type(word, str, f"each of skiplist_words in {path}")
+    files.check_type(word, str, place)
   length = given.pop("document_length", _DOCUMENT_LENGTH)
   late = late_interaction.LateInteraction(**_PREFIXES | given)
   return dataclasses.replace(texts, max_seq_length=length, late=late)
@@ -430,9 +429,9 @@ def _read_limit(path):
 
 def _read_prompts(folder, head=heads.ENCODER):
   """Returns the prompts of a folder, dict, and the name of the default one."""
-  path = os.path.join(folder, _SETTINGS_FILE)
+  path = folder.join(_SETTINGS_FILE)
   types = {"prompts": (dict, _NONE), "default_prompt_name": (str, _NONE)}
-  values = files.find_json(path, types=types) or {}
+  values = folder.find_json(_SETTINGS_FILE, types=types) or {}
   _check(values, "model_type", _ENCODERS[head], path)
   prompts = values.get("prompts") or {}
   types = dict.fromkeys(prompts, (str, _NONE))

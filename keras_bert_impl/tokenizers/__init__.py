@@ -76,12 +76,11 @@ def load(
     ValueError: if it is unusable, its kind has no such option, or there is no
       such family.
   """
-  path = vocabulary_files.find_file(path)
-  options = tokenizer_options.resolve(path, default_family, **options)
-  kind = vocabulary_files.kind_of(path)
-  [name] = (name for name in _CLASSES if _CLASSES[name][1] == kind)
+  file = vocabulary_files.find(path)
+  options = tokenizer_options.resolve(file, default_family, **options)
+  [name] = (name for name in _CLASSES if _CLASSES[name][1] == file.kind)
   try:
-    tokenizer = __getattr__(name)(path, **vars(options))
+    tokenizer = __getattr__(name)(file, **vars(options))
   except ImportError as error:
     logging.warning(
       "%s: text is tokenized by the tokenizers library, with the same ids; an"
@@ -89,7 +88,7 @@ def load(
       error,
     )
     library = importlib.import_module(f"{__name__}.library_tokenizer")
-    tokenizer = library.LibraryTokenizer(path, options)
+    tokenizer = library.LibraryTokenizer(file, options)
   importlib.import_module(f"{__name__}.agreement").warn_of_unknown(tokenizer)
   return tokenizer
 

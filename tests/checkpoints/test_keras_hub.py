@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 import pytest
 
-from keras_bert_impl import heads, models, tokenizers
+from keras_bert_impl import files, heads, models, tokenizers
 from keras_bert_impl.checkpoints import reading, writing
 from tests.checkpoints import originals
 
@@ -154,7 +154,7 @@ def test_a_copied_tokenizer_has_the_same_ids(tmp_path):
   )
   target = tmp_path / "target"
   target.mkdir()
-  writing.copy_tokenizer_files(source, target, "spiece.model")
+  writing.copy_tokenizer_files(files.Folder(source), target, "spiece.model")
   copy, original = tokenizers.load(target), tokenizers.load(source)
   assert copy.options == original.options
   assert copy.vocabulary.tokens == original.vocabulary.tokens

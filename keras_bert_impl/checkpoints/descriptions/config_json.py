@@ -2,7 +2,6 @@
 
 import dataclasses
 import difflib
-import os
 
 from etils import epy
 
@@ -38,15 +37,18 @@ def find(folder):
 
   It may be that of a preset of KerasHub.
 
+  Args:
+    folder: `files.Folder`.
+
   Raises:
     ValueError: as `from_dict`, or `keras_hub_config.from_dict`.
   """
-  path = os.path.join(folder, FILE_NAME)
-  values = files.find_json(path)
+  values = folder.find_json(FILE_NAME)
   if values is None:
     return None
   is_preset = keras_hub_config.describes(values)
-  return (keras_hub_config.from_dict if is_preset else from_dict)(values, path)
+  read = keras_hub_config.from_dict if is_preset else from_dict
+  return read(values, folder.join(FILE_NAME))
 
 
 def check_declared(found, path):

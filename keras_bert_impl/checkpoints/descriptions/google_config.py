@@ -3,8 +3,6 @@
 Google's releases have them; our runs write the first, with more keys.
 """
 
-import os
-
 from etils import epy
 
 from keras_bert_impl import families, files
@@ -30,14 +28,16 @@ def file_names():
 def find(folder):
   """Reads the `EncoderConfig` in the first such file of a folder, or None.
 
+  Args:
+    folder: `files.Folder`.
+
   Raises:
     ValueError: as `from_dict`.
   """
   for name in file_names():
-    path = os.path.join(folder, name)
-    values = files.find_json(path)
+    values = folder.find_json(name)
     if values is not None:
-      return from_dict(values, path)
+      return from_dict(values, folder.join(name))
   return None
 
 

@@ -23,12 +23,16 @@ _FIXED = {"split": True, "suffix_indicator": "##"}
 
 
 def find(folder):
-  """Returns the path of the vocabulary in a preset's folder, None without."""
-  assets = os.path.join(folder, _ASSETS)
-  if not files.is_folder(assets) or _read(folder) is None:
+  """Returns the path of the vocabulary in a preset's folder, None without.
+
+  Args:
+    folder: `files.Folder`.
+  """
+  assets = files.Folder(folder.join(_ASSETS))
+  if not assets.is_there or _read(folder) is None:
     return None
-  found = [x for x in _VOCABULARIES if x in files.list_folder(assets)]
-  return os.path.join(assets, found[0]) if found else None
+  found = [name for name in _VOCABULARIES if name in assets.names]
+  return assets.join(found[0]) if found else None
 
 
 def options(vocab_file):
@@ -45,12 +49,12 @@ def options(vocab_file):
     ValueError: the tokenizer is of a class or does what we do not know.
   """
   assets, name = os.path.split(os.fspath(vocab_file))
-  folder = os.path.dirname(os.path.dirname(assets))
+  folder = files.Folder(os.path.dirname(os.path.dirname(assets)))
   is_preset = name in _VOCABULARIES and assets.endswith(_ASSETS)
   values = _read(folder) if is_preset else None
   if values is None:
     return None
-  origin = os.path.join(folder, _CONFIG)
+  origin = folder.join(_CONFIG)
   found = {"family": _family(values["class_name"], origin)}
   own = files.field(values, "config", dict, origin)
   if name == "vocabulary.json":
@@ -66,7 +70,7 @@ def files_to_copy(folder, sentencepiece_file):
   """Returns {path: name} of the files of a preset's tokenizer, {} without.
 
   Args:
-    folder: str.
+    folder: `files.Folder`.
     sentencepiece_file: str, what a SentencePiece model is to be called.
   """
   vocabulary = find(folder)
@@ -82,7 +86,7 @@ def files_to_copy(folder, sentencepiece_file):
 
 def _read(folder):
   """Returns the tokenizer.json of a preset, None if it is none."""
-  values = files.find_json(os.path.join(folder, _CONFIG))
+  values = folder.find_json(_CONFIG)
   return values if values and "class_name" in values else None
 
 

@@ -1,23 +1,21 @@
 """Vocabulary size of a checkpoint and of the vocabulary beside it."""
 
-import os
-
 from absl import logging
 
 from keras_bert_impl import files
 
 
-def check_beside(config, path):
+def check_beside(config, folder, path):
   """Checks the vocabulary beside a checkpoint, if there is one; see `check`.
 
   Args:
     config: `EncoderConfig`.
+    folder: `files.Folder`, where it is.
     path: str, of the checkpoint.
   """
-  folder = os.path.dirname(path) or "."
-  vocabulary, num_tokens = _count(folder, config.family)
+  name, num_tokens = _count(folder, config.family)
   if num_tokens:
-    check(config, num_tokens, vocabulary, path)
+    check(config, num_tokens, folder.join(name), path)
 
 
 def check(config, num_tokens, vocabulary, model="the model"):
@@ -50,28 +48,27 @@ def check(config, num_tokens, vocabulary, model="the model"):
 
 
 def _count(folder, family):
-  """Returns (path, number of tokens) of the vocabulary in a folder, 0 without.
+  """Returns (name, number of tokens) of the vocabulary in a folder, 0 without.
 
   Args:
-    folder: str.
+    folder: `files.Folder`.
     family: `families.family.Family`, which says what the pieces of a
       SentencePiece model are.
   """
-  path = os.path.join(folder, "tokenizer.json")
-  content = files.find_json(path)
+  content = folder.find_json("tokenizer.json")
   if content is not None:
-    return path, _count_json(content)
-  path = os.path.join(folder, "vocab.json")
-  ids = files.find_json(path)
+    return "tokenizer.json", _count_json(content)
+  ids = folder.find_json("vocab.json")
   if ids is not None:
-    return path, len(ids)
-  for name in files.list_folder(folder):
+    return "vocab.json", len(ids)
+  for name in folder.names:
     if name.endswith(".model"):
-      path = os.path.join(folder, name)
+      path = folder.join(name)
       pieces = files.parse_pieces(files.read_bytes(path), path)
-      return path, len(family.piece_tokens(pieces))
-  path = os.path.join(folder, "vocab.txt")
-  return path, files.count_lines(path) if files.exists(path) else 0
+      return name, len(family.piece_tokens(pieces))
+  has_lines = "vocab.txt" in folder.names
+  path = folder.join("vocab.txt")
+  return "vocab.txt", files.count_lines(path) if has_lines else 0
 
 
 def _count_json(content):

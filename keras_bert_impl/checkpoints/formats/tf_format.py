@@ -11,6 +11,7 @@ import os
 
 import tensorflow as tf
 
+from keras_bert_impl import files
 from keras_bert_impl.checkpoints.descriptions import description, google_config
 from keras_bert_impl.checkpoints.formats import model_garden
 from keras_bert_impl.checkpoints.naming import mappings, names
@@ -71,7 +72,7 @@ def open_weights(prefix, declared):
     ValueError: the configuration file is not valid.
   """
   stored = read(prefix)
-  config = google_config.find(os.path.dirname(prefix))
+  config = google_config.find(files.Folder(os.path.dirname(prefix)))
   config = config or (declared and declared.config)
   tensors = model_garden.under_our_names(stored)
   if tensors is None:

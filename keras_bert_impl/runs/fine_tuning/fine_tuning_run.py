@@ -8,6 +8,7 @@ import math
 import keras
 from absl import logging
 
+from keras_bert_impl import files
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.descriptions import config_json, description
 from keras_bert_impl.checkpoints.naming import names
@@ -265,7 +266,7 @@ def denominators(run):
 
 def recorded(output_dir):
   """Returns the configuration of a run, or of the best of a search, or {}."""
-  folder = reading.best_run(output_dir) or output_dir
+  folder = reading.best_run(files.Folder(output_dir)) or output_dir
   return run_configuration.read_agreed(folder) if savers.latest(folder) else {}
 
 

@@ -7,6 +7,7 @@ name.
 
 import dataclasses
 import functools
+import os
 
 from keras_bert_impl import files
 from keras_bert_impl.tokenizers.formats import (
@@ -32,8 +33,8 @@ _FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 _NONE = type(None)
 
 
-def read(path):
-  """Returns the tokenizer in the file `path`.
+def read(vocab_file):
+  """Returns the tokenizer in a `VocabularyFile`.
 
   Returns:
     (fields, roles, named_roles): {name: value} of `vocabularies.Vocabulary`;
@@ -44,8 +45,8 @@ def read(path):
     FileNotFoundError: there is no such file.
     ValueError: it is damaged, or asks for what the tokenizers here cannot do.
   """
-  content = files.read_bytes(path, "vocab_file")
-  return _read(content, path, tokenizer_options.of_bert_class(path))
+  options = tokenizer_options.of_bert_class(vocab_file)
+  return _read(vocab_file.content, os.fspath(vocab_file), options)
 
 
 # A large vocabulary takes a second.

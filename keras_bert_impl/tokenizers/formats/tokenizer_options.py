@@ -163,14 +163,14 @@ def find_family(vocab_file):
   Raises:
     ValueError: tokenizer_config.json names an unknown family.
   """
-  return _beside(vocab_file)[-1]
+  return _beside(vocabulary_files.VocabularyFile.at(vocab_file))[-1]
 
 
 def resolve(vocab_file, default_family=None, **given):
   """Returns the options to use with `vocab_file`.
 
   Args:
-    vocab_file: str, path of the vocabulary.
+    vocab_file: str, path of the vocabulary; or a `VocabularyFile`.
     default_family: str, family of the model, used if neither `given` nor a file
       names one.
     **given: options by name; None means the value stored beside the vocabulary,
@@ -184,21 +184,22 @@ def resolve(vocab_file, default_family=None, **given):
     ValueError: the tokenizer of this file does not have the option, or the
       family is unknown.
   """
-  kind = vocabulary_files.format_of(vocab_file)
+  vocab_file = vocabulary_files.VocabularyFile.at(vocab_file)
+  kind, folder = vocab_file.form, vocab_file.folder
   given = {name: value for name, value in given.items() if value is not None}
   for name in given:
     if name not in _option_names(kind):
       raise ValueError(
-        f"{name} is no option for {os.fspath(vocab_file)} ({kind}), which has "
+        f"{name} is no option for {vocab_file} ({kind}), which has "
         f"{', '.join(_option_names(kind))}."
       )
   if "family" in given:
     _check_family(given["family"])
   path, values, family = _beside(vocab_file)
   stored = _load(kind, path, values, family)
-  named = vocabulary_files.named_vocabulary(path)
-  own_name = os.path.basename(os.fspath(vocab_file))
-  if kind in vocabulary_files.FILE_NAMES and named not in (None, own_name):
+  named = vocabulary_files.named_vocabulary(folder, vocab_file.options_name)
+  is_other = named not in (None, vocab_file.name)
+  if kind in vocabulary_files.FILE_NAMES and is_other:
     logging.warning(
       "The options of %s in %s are those of %s: give others by flags, or put"
       " the two into folders of their own.",
@@ -207,7 +208,7 @@ def resolve(vocab_file, default_family=None, **given):
       named,
     )
   usual = {}
-  if kind == WORDPIECE and _VERSION in _config(vocab_file, _MODEL_FILES[0]):
+  if kind == WORDPIECE and _VERSION in _config(folder, _MODEL_FILES[0]):
     usual = {_WORD_LIMIT: _FOREIGN_WORD_CHARACTERS}
   options = stored or _OPTIONS[kind](family=family, **usual)
   options = dataclasses.replace(options, **given)
@@ -260,7 +261,7 @@ def of_bert_class(vocab_file):
   tokenizer_config.json beside it says, or else as the original does.
 
   Args:
-    vocab_file: str, path of a tokenizer.json.
+    vocab_file: `VocabularyFile`, a tokenizer.json.
 
   Returns:
     `WordPieceOptions`; None where tokenizer_config.json names no such class.
@@ -285,12 +286,16 @@ def _class_stem(stored):
 def _beside(vocab_file):
   """Returns the options in files beside a vocabulary, or in its preset.
 
+  Args:
+    vocab_file: `VocabularyFile`.
+
   Returns:
     (path, values, family): the path of its options; what is there, dict or
     None; the name of its family or None.
   """
-  path = vocabulary_files.options_path(vocab_file)
-  values = files.find_json(path)
+  folder = vocab_file.folder
+  path = folder.join(vocab_file.options_name)
+  values = folder.find_json(vocab_file.options_name)
   if values is None:
     values = keras_hub_tokenizer.options(vocab_file)
   named = values or {}
@@ -301,14 +306,14 @@ def _beside(vocab_file):
     if stem == family.class_stem:
       return path, values, family.name
   for name in _MODEL_FILES:
-    model = _config(vocab_file, name)
-    if model.get("model_type") in [*families.FAMILIES]:
-      return path, values, model["model_type"]
+    model_type = _config(folder, name).get("model_type")
+    if model_type in [*families.FAMILIES]:
+      return path, values, model_type
   return path, values, None
 
 
-def _config(vocab_file, name):
-  return files.find_json(vocabulary_files.beside(vocab_file, name)) or {}
+def _config(folder, name):
+  return folder.find_json(name) or {}
 
 
 def _load(kind, path, stored, family):

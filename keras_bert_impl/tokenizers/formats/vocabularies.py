@@ -108,7 +108,8 @@ class Vocabulary:
     """Returns the vocabulary in the file `path` (local or gs://...).
 
     Args:
-      path: str, a file whose name says its kind; see `vocabulary_files`.
+      path: str, a file whose name says its kind, or a `VocabularyFile`; see
+        `vocabulary_files`.
       merges_file: str, of byte-level BPE; default: the one beside `path`.
       family: str, which says the ids of the pieces of a SentencePiece model and
         the names of special tokens; default: as `options.find_family`.
@@ -118,13 +119,13 @@ class Vocabulary:
       ValueError: if it is empty, not of its kind, repeats a token or, for
         WordPiece, lacks one of the special tokens; of a tokenizer.json, [UNK].
     """
-    path = os.fspath(path)
-    kind = vocabulary_files.format_of(path)
+    file = vocabulary_files.VocabularyFile.at(path)
+    path, kind = os.fspath(file), file.form
     if kind == TOKENIZER_JSON:
-      return _load_tokenizer_json(cls, path)
-    content = files.read_bytes(path, "vocab_file")
+      return _load_tokenizer_json(cls, file)
+    content = file.content
     family = families.FAMILIES[
-      family or tokenizer_options.find_family(path) or families.DEFAULT
+      family or tokenizer_options.find_family(file) or families.DEFAULT
     ]
     rules = {}
     if kind == BYTE_BPE:
@@ -136,14 +137,14 @@ class Vocabulary:
       )
     elif kind == SENTENCEPIECE:
       pieces = files.parse_pieces(content, path)
-      listed = vocabulary_files.listed_pieces(path)
+      listed = vocabulary_files.listed_pieces(file.folder)
       tokens = listed or family.piece_tokens(pieces)
       rules["is_listed"] = bool(listed)
       rules["model"] = content
     else:
       tokens = vocabulary_files.parse_lines(content, path)
     names = {r: t for r, t in family.special_tokens.items() if t in tokens}
-    names |= dict(_load_role_names(path))
+    names |= dict(_load_role_names(file))
     return cls(tuple(tokens), path, kind, tuple(sorted(names.items())), **rules)
 
   @property
@@ -269,16 +270,17 @@ def file_name(vocabulary):
   return vocabulary_files.FILE_NAMES[vocabulary.kind]
 
 
-def _load_tokenizer_json(cls, path):
+def _load_tokenizer_json(cls, file):
   """Returns the `Vocabulary` in a tokenizer.json.
 
   What it says of special tokens goes before what files beside it say.
   """
-  fields, usual, named = tokenizer_json.read(path)
-  beside = _load_role_names(path)
+  fields, usual, named = tokenizer_json.read(file)
+  beside = _load_role_names(file)
   beside = {role: t for role, t in beside if t in fields["tokens"]}
   names = usual | beside | named
-  return cls(origin=path, role_names=tuple(sorted(names.items())), **fields)
+  origin = os.fspath(file)
+  return cls(origin=origin, role_names=tuple(sorted(names.items())), **fields)
 
 
 def _check_tokens(vocabulary):
@@ -323,14 +325,11 @@ def _check_tokens(vocabulary):
     )
 
 
-def _load_role_names(vocab_file):
-  """Returns ((role, token), ...) as named in files beside `vocab_file`."""
+def _load_role_names(file):
+  """Returns ((role, token), ...) that files beside a `VocabularyFile` name."""
   names = {}
-  for path in (
-    vocabulary_files.options_path(vocab_file),
-    vocabulary_files.beside(vocab_file, ROLES_FILE),
-  ):
-    stored = files.find_json(path) or {}
+  for name in (file.options_name, ROLES_FILE):
+    stored = file.folder.find_json(name) or {}
     for role in ROLES:
       token = stored.get(f"{role}_token")
       # `transformers` writes a token or a dict with more about it.
@@ -339,5 +338,6 @@ def _load_role_names(vocab_file):
       if isinstance(token, str):
         names[role] = token
       elif token is not None:
+        path = file.folder.join(name)
         raise ValueError(f"{role}_token ({token!r}) in {path} must be a token.")
   return tuple(sorted(names.items()))

@@ -13,6 +13,7 @@ The name of the file determines the kind:
 A preset of KerasHub has them in assets/tokenizer, under names of its own.
 """
 
+import dataclasses
 import functools
 import os
 import string
@@ -44,20 +45,77 @@ WORD_START = "\u2581"
 ROLES = ("pad", "unk", "cls", "sep", "mask")
 
 
-def read_tokenizer_json(path):
-  """Returns the content of a tokenizer.json, dict; not to be changed.
+@dataclasses.dataclass(frozen=True)
+class VocabularyFile(os.PathLike):
+  """A vocabulary file, with what is beside it.
 
-  Raises:
-    FileNotFoundError: there is no such file.
-    ValueError: it is no JSON, or its model is none of `MODELS`.
+  Attributes:
+    folder: `files.Folder` that it is in.
+    name: str.
   """
-  return parse_tokenizer_json(files.read_bytes(path, "vocab_file"), path)
+
+  folder: files.Folder
+  name: str
+
+  @classmethod
+  def at(cls, path):
+    """Returns that of a path; an open one as it is."""
+    if isinstance(path, cls):
+      return path
+    folder, name = os.path.split(os.fspath(path))
+    return cls(files.Folder(folder), name)
+
+  def __fspath__(self):
+    return self.folder.join(self.name)
+
+  __str__ = __fspath__
+
+  @functools.cached_property
+  def content(self):
+    """The bytes of the file.
+
+    Raises:
+      FileNotFoundError: there is no such file.
+    """
+    return files.read_bytes(os.fspath(self), "vocab_file")
+
+  @property
+  def form(self):
+    """TOKENIZER_JSON or the kind of another vocabulary, by its name."""
+    return format_of(self.name)
+
+  @property
+  def kind(self):
+    """The kind, which a tokenizer.json says itself, so that it must exist."""
+    if self.form != TOKENIZER_JSON:
+      return self.form
+    values = parse_tokenizer_json(self.content, os.fspath(self))
+    return MODELS[values["model"]["type"]]
+
+  @functools.cached_property
+  def options_name(self):
+    """Name of the file of its options.
+
+    tokenizer_config.json; where that names another vocabulary and the options
+    of this one have been put aside, "<name>.tokenizer_config.json".
+    """
+    aside = _aside(self.name)
+    is_first = named_vocabulary(self.folder) == self.name
+    return aside if self.folder.has(aside) and not is_first else OPTIONS_FILE
 
 
 # Several megabytes, which whoever opens a tokenizer asks for more than once.
 @functools.lru_cache(maxsize=1)
 def parse_tokenizer_json(content, path):
-  """Returns the values of `read_tokenizer_json`, from the file's bytes."""
+  """Returns the content of a tokenizer.json, dict; not to be changed.
+
+  Args:
+    content: bytes, the whole file.
+    path: str, of the file, for messages.
+
+  Raises:
+    ValueError: it is no JSON, or its model is none of `MODELS`.
+  """
   values = files.parse_json(files.decode(content, path), path)
   model = files.field(values, "model", dict, path)
   place = f"model in {path}"
@@ -86,17 +144,6 @@ def format_of(path):
   return SENTENCEPIECE if name.endswith(_MODEL_ENDS) else WORDPIECE
 
 
-def kind_of(path):
-  """Returns the kind of the vocabulary file `path`.
-
-  A tokenizer.json says its kind itself, so that it must exist.
-  """
-  form = format_of(path)
-  if form == TOKENIZER_JSON:
-    return MODELS[read_tokenizer_json(path)["model"]["type"]]
-  return form
-
-
 def merges_path(path):
   """Returns the path of the merges of the vocab.json `path`.
 
@@ -108,27 +155,17 @@ def merges_path(path):
   return beside(path, prefix + MERGES_FILE)
 
 
-def options_path(path):
-  """Returns the path of the options of the vocabulary file `path`.
-
-  tokenizer_config.json beside it; where that names another vocabulary and the
-  options of this one have been put aside, "<path>.tokenizer_config.json".
-  """
-  shared = beside(path, OPTIONS_FILE)
-  aside = _put_aside_path(path)
-  if not files.exists(aside) or named_vocabulary(shared) == _name(path):
-    return shared
-  return aside
-
-
-def named_vocabulary(path):
-  """Returns the name that a tokenizer_config.json says it is of, or None.
+def named_vocabulary(folder, options_name=OPTIONS_FILE):
+  """Returns the name of the vocabulary that a file of options names, or None.
 
   None too where no such vocabulary is beside it: it has been renamed.
+
+  Args:
+    folder: `files.Folder`.
+    options_name: str, of the file.
   """
-  name = (files.find_json(path) or {}).get(VOCABULARY_KEY)
-  is_there = isinstance(name, str) and files.exists(beside(path, name))
-  return name if is_there else None
+  name = (folder.find_json(options_name) or {}).get(VOCABULARY_KEY)
+  return name if isinstance(name, str) and folder.has(name) else None
 
 
 def put_options_aside(path):
@@ -138,16 +175,14 @@ def put_options_aside(path):
     path: str, of a vocabulary file whose tokenizer_config.json is to be
       written.
   """
-  shared, folder = beside(path, OPTIONS_FILE), os.path.dirname(path) or "."
-  if not files.is_folder(folder):
-    return
-  named = named_vocabulary(shared)
-  names = [named] if named else _standard_names(folder)
-  stored = files.find_json(shared) or {}
-  for name in set(names) - {_name(path)}:
-    aside = _put_aside_path(beside(path, name))
-    if named or not files.exists(aside):
-      files.write_json(aside, stored | {VOCABULARY_KEY: name})
+  folder = files.Folder(os.path.dirname(path))
+  named = named_vocabulary(folder)
+  stored = folder.find_json(OPTIONS_FILE) or {}
+  names = {named} if named else {*_standard_names(folder)}
+  for name in names - {_name(path)}:
+    if named or not folder.has(_aside(name)):
+      content = stored | {VOCABULARY_KEY: name}
+      files.write_json(folder.join(_aside(name)), content)
 
 
 def check_merges(path):
@@ -166,8 +201,9 @@ def check_merges(path):
     )
 
 
-def _put_aside_path(path):
-  return f"{os.fspath(path)}.{OPTIONS_FILE}"
+def _aside(name):
+  """Returns the name of the options of a vocabulary that are put aside."""
+  return f"{name}.{OPTIONS_FILE}"
 
 
 def _name(path):
@@ -176,8 +212,7 @@ def _name(path):
 
 def _standard_names(folder):
   """Returns the names of the vocabularies in a folder, list of str."""
-  found = files.list_folder(folder)
-  return [name for name in _STANDARD_NAMES if name in found]
+  return [name for name in _STANDARD_NAMES if name in folder.names]
 
 
 def beside(path, name):
@@ -186,9 +221,14 @@ def beside(path, name):
 
 
 def find_file(path):
-  """Returns `path`, or the vocabulary file in it if it is a folder.
+  """Returns the path, str, of the file of `find`."""
+  return os.fspath(find(path))
 
-  It may also be the name of a model; see `hub`.
+
+def find(path):
+  """Returns the `VocabularyFile` at `path`, or in it if it is a folder.
+
+  It may also be the name of a model, see `hub`, or a `files.Folder`.
 
   Of several, that is the one that tokenizer_config.json names, under
   `VOCABULARY_KEY` as in folders written here; otherwise tokenizer.json.
@@ -197,57 +237,62 @@ def find_file(path):
     FileNotFoundError: if the folder holds none.
     ValueError: if it holds several.
   """
-  path = hub.local_path(path)
-  if not files.is_folder(path):
-    return path
-  preset = keras_hub_tokenizer.find(path)
-  if preset:
-    return preset
-  names = files.list_folder(path)
-  found = _standard_names(path)
-  found = found or [name for name in names if name.endswith(".model")]
-  named = named_vocabulary(os.path.join(path, OPTIONS_FILE))
+  folder = hub.opened(path)
+  preset = keras_hub_tokenizer.find(folder)
+  if preset or not folder.is_there:
+    return VocabularyFile.at(preset or folder)
+  if name := _find_name(folder):
+    return VocabularyFile(folder, name)
+  return find(folder.join(hub.OLD_TRANSFORMER))
+
+
+def _find_name(folder):
+  """Returns the name of the vocabulary in a folder; None in an old version's.
+
+  Errors: as of `find`.
+  """
+  models = [name for name in folder.names if name.endswith(".model")]
+  found = _standard_names(folder) or models
+  named = named_vocabulary(folder)
   if named in found:
-    return os.path.join(path, named)
+    return named
   # Another one took the place of its options.
-  aside = [name for name in found if _put_aside_path(name) in names]
+  aside = [name for name in found if _aside(name) in folder.names]
   if len(aside) == 1:
-    return os.path.join(path, aside[0])
+    return aside[0]
   if TOKENIZER_JSON in found:
-    return os.path.join(path, TOKENIZER_JSON)
-  models = [name for name in names if name.endswith(".model")]
+    return TOKENIZER_JSON
   if found == [FILE_NAMES[WORDPIECE]] and len(models) == 1:
-    model = os.path.join(path, models[0])
-    return model if listed_pieces(model) else os.path.join(path, found[0])
-  if not found and hub.OLD_TRANSFORMER in names:
-    return find_file(os.path.join(path, hub.OLD_TRANSFORMER))
+    return models[0] if listed_pieces(folder) else found[0]
+  if not found and hub.OLD_TRANSFORMER in folder.names:
+    return None
   if not found:
     raise FileNotFoundError(
-      f"{path} has no vocabulary: add {', '.join(_STANDARD_NAMES)} or another"
+      f"{folder} has no vocabulary: add {', '.join(_STANDARD_NAMES)} or another"
       " *.model, or name the file (--vocab_file)."
     )
   if len(found) > 1:
     raise ValueError(
-      f"{path} has several vocabularies ({', '.join(found)}): name the file"
+      f"{folder} has several vocabularies ({', '.join(found)}): name the file"
       " (--vocab_file)."
     )
-  return os.path.join(path, found[0])
+  return found[0]
 
 
-def listed_pieces(path):
+def listed_pieces(folder):
   """Returns the tokens by id of the vocab.txt beside a *.model, or None.
 
   KoBERT's lists the pieces, which begin words with U+2581; another one is a
   WordPiece vocabulary.
 
   Args:
-    path: str, of the *.model.
+    folder: `files.Folder`, in which both are.
 
   Returns:
     list of str.
   """
-  path = beside(path, FILE_NAMES[WORDPIECE])
-  if not files.exists(path):
+  path = folder.join(FILE_NAMES[WORDPIECE])
+  if not folder.has(FILE_NAMES[WORDPIECE]):
     return None
   tokens = parse_lines(files.read_bytes(path), path)
   starts = (len(token) > 1 and token[0] == WORD_START for token in tokens)

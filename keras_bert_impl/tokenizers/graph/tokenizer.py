@@ -39,7 +39,7 @@ class _FromFiles(tf.Module, calls.Public):
   def __init__(self, files, name):
     super().__init__(name=name)
     # Tracked, so that a SavedModel holds the files.
-    self._assets = [tf.saved_model.Asset(path) for path in files]
+    self._assets = [tf.saved_model.Asset(os.fspath(path)) for path in files]
     self._files = tuple(map(_absolute, files))
 
   def __reduce__(self):

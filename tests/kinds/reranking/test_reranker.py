@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 import keras_bert_impl as kb
+from keras_bert_impl import files
 from keras_bert_impl.kinds.embeddings import embedding_data
 from keras_bert_impl.kinds.reranking import mining, reranking_options
 from keras_bert_impl.sentences import folders
@@ -47,7 +48,7 @@ def fixture_found():
 def test_a_tokenizer_without_a_limit_limits_nothing(length, tmp_path):
   content = json.dumps({"model_max_length": length})
   (tmp_path / "tokenizer_config.json").write_text(content)
-  assert folders.longest_text(str(tmp_path)) is None
+  assert folders.longest_text(files.Folder(tmp_path)) is None
 
 
 def test_negatives_are_near_but_not_nearer_than_the_positive(found):
