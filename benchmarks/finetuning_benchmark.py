@@ -35,7 +35,7 @@ from keras_bert_impl.runs.fine_tuning import (
 )
 from keras_bert_impl.runs.labelled_data import fine_tuning_data
 from keras_bert_impl.tasks.basics import fine_tuning
-from keras_bert_impl.tokenizers.formats import tokenizer_options, vocabularies
+from keras_bert_impl.tokenizers.formats import vocabularies
 from keras_bert_impl.training import run_results
 from tfrecords.labelled import data_sets
 
@@ -108,10 +108,7 @@ def _data(folder):
   data = fine_tuning_data.Data(
     parts.preprocessor,
     {"train": examples[:first], "dev": examples[first:]},
-    FLAGS.vocab_file,
-    tokenizer_options.resolve(
-      FLAGS.vocab_file, do_lower_case=FLAGS.do_lower_case
-    ),
+    *vocabularies.find(FLAGS.vocab_file, do_lower_case=FLAGS.do_lower_case),
     os.path.join(folder, "records"),
   )
   return data, parts

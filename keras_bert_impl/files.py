@@ -116,6 +116,16 @@ def read_bytes(path, name="File"):
     return file.read()
 
 
+def read_text(path, name="File"):
+  """Returns the text of the file `path`, str; see `decode`.
+
+  Raises:
+    FileNotFoundError: there is none; the message calls it `name`.
+    ValueError: it is not UTF-8.
+  """
+  return decode(read_bytes(path, name), path)
+
+
 def check_exists(path, name="File"):
   """Raises FileNotFoundError, which calls the path `name`, if it is missing."""
   if not exists(path):
@@ -163,7 +173,7 @@ def read_json(path, kind=dict, types=None, name="File"):
     FileNotFoundError: there is no such file; the message calls it `name`.
     ValueError: as `parse_json`.
   """
-  return parse_json(decode(read_bytes(path, name), path), path, kind, types)
+  return parse_json(read_text(path, name), path, kind, types)
 
 
 def find_json(path, kind=dict, types=None):
@@ -186,28 +196,34 @@ class Folder(os.PathLike):
     self._values = {}
 
   def __fspath__(self):
-    return self.path or os.curdir
+    return self.path
 
   __str__ = __fspath__
 
   @functools.cached_property
   def is_there(self):
     """Whether it is an existing folder."""
-    return is_folder(os.fspath(self))
+    return is_folder(self.path)
 
   @functools.cached_property
   def names(self):
     """Sorted names of what is in it, list of str; [] if it is not there."""
-    return list_folder(os.fspath(self)) if self.is_there else []
+    return list_folder(self.path) if self.is_there else []
+
+  @property
+  def parent(self):
+    """The `Folder` that it is in."""
+    return Folder(os.path.dirname(self.path) or os.curdir)
 
   def join(self, *names):
     """Returns the path of a file in it, str."""
-    return os.path.join(self.path, *names)
+    here = "" if self.path == os.curdir else self.path
+    return os.path.join(here, *names)
 
   def of_file(self, path):
     """Returns the `Folder` that a file is in: this one, if it is in it."""
-    folder = os.path.dirname(path)
-    return self if folder == self.path else Folder(folder)
+    parent = Folder(path).parent
+    return self if parent.path == self.path else parent
 
   def has(self, name):
     """Whether there is a file or folder of this name in it."""

@@ -131,8 +131,7 @@ def _check(config, table, num_restarts):
   for text in (config.corpus, config.held_out_corpus):
     sources.check(program.split_names(text or ""))
   if config.vocab_file:
-    path = vocabulary_files.find_file(config.vocab_file)
-    vocabularies.Vocabulary.load(path)
+    vocabularies.Vocabulary.load(config.vocab_file)
   if config.init_checkpoint:
     reading.open_checkpoint(config.init_checkpoint)
   last = config.random_seed + num_restarts - 1
@@ -166,7 +165,7 @@ def _experiment(config, scale, given):
     config.model_dir,
     scale,
     given,
-    vocabulary_files.find_file(config.vocab_file)
+    os.fspath(vocabulary_files.find(config.vocab_file))
     if config.vocab_file
     else os.path.join(config.model_dir, "vocabulary", "vocab.txt"),
     train,

@@ -109,7 +109,7 @@ class VocabularyConfig:
 
   def __post_init__(self):
     method = methods.METHODS[self.tokenizer]
-    if vocabulary_files.VocabularyFile.at(self.vocab_file).kind != method.kind:
+    if vocabulary_files.format_of(self.vocab_file) != method.kind:
       raise ValueError(
         f"vocab_file ({self.vocab_file}) must be named like "
         f"{vocabulary_files.FILE_NAMES[method.kind]} for "

@@ -28,7 +28,9 @@ _MOVED = {
   "xlnet": r"xlnet-(base|large)-cased",
 }
 # The ends of names of files, which no model's name has.
-_FILES = re.compile(r"\.(bin|ckpt(-\d+)?|h5|json|keras|model|safetensors|txt)$")
+_FILES = re.compile(
+  r"\.(bin|ckpt(-\d+)?|h5|json|keras|model|safetensors|spm|txt)$"
+)
 _MODULE = "[0-9]_*"  # of sentence-transformers
 # Folder of the transformer and the tokenizer in its old versions.
 OLD_TRANSFORMER = "0_Transformer"

@@ -108,9 +108,9 @@ def copy_tokenizer_files(source, folder, sentencepiece_file):
   """
   there = os.listdir(folder)
   is_own = not {"vocab.txt", "tokenizer.json"}.isdisjoint(there)
-  if keras_hub_tokenizer.find(source):
+  if preset := keras_hub_tokenizer.find(source):
     if not is_own:
-      _copy_preset(source, folder, sentencepiece_file)
+      _copy_preset(*preset, folder, sentencepiece_file)
     return
   for name in source.names:
     target, is_vocabulary = name, name in _VOCABULARIES
@@ -123,12 +123,12 @@ def copy_tokenizer_files(source, folder, sentencepiece_file):
     shutil.copyfile(source.join(name), os.path.join(folder, target))
 
 
-def _copy_preset(source, folder, sentencepiece_file):
+def _copy_preset(assets, vocabulary, folder, sentencepiece_file):
   """Copies the tokenizer of a preset of KerasHub, with its options."""
-  copied = keras_hub_tokenizer.files_to_copy(source, sentencepiece_file)
+  copied = keras_hub_tokenizer.files_to_copy(assets, sentencepiece_file)
   for path, name in copied.items():
     shutil.copyfile(path, os.path.join(folder, name))
-  options = keras_hub_tokenizer.options(keras_hub_tokenizer.find(source))
+  options = keras_hub_tokenizer.options(assets, vocabulary)
   _write_json(folder, "tokenizer_config.json", options)
 
 

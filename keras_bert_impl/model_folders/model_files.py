@@ -4,13 +4,11 @@ import dataclasses
 
 from etils import epy
 
-from keras_bert_impl import options
+from keras_bert_impl import files, options
 from keras_bert_impl.checkpoints import hub, reading
 from keras_bert_impl.checkpoints.descriptions import google_config, vocab_size
 from keras_bert_impl.tokenizers.formats import (
-  tokenizer_options,
   vocabularies,
-  vocabulary_files,
 )
 
 with epy.lazy_imports():
@@ -60,12 +58,12 @@ class ModelFiles:
 
   Attributes:
     encoder_config: `EncoderConfig`; of static embeddings, a `StaticConfig`.
-    vocabulary_path: str.
+    vocabulary: `Vocabulary`.
     tokenizer_options: options, as `tokenizer_options.resolve` returns them.
   """
 
   encoder_config: object
-  vocabulary_path: str
+  vocabulary: vocabularies.Vocabulary
   tokenizer_options: object
 
 
@@ -83,23 +81,23 @@ def find(config, checkpoint, max_seq_length):
   """
   if config.bert_config_file:
     encoder_config = google_config.read(config.bert_config_file)
-    place = folder_of(config.bert_config_file)
+    place = files.Folder(config.bert_config_file).parent
   else:
     opened = hub.opened(checkpoint, weights=True)
     encoder_config, place = _described(opened)
-  file = vocabulary_files.find(config.vocab_file or place)
-  options = tokenizer_options.resolve(
-    file, encoder_config.model_type, do_lower_case=config.do_lower_case
+  vocabulary, options = vocabularies.find(
+    config.vocab_file or place,
+    encoder_config.model_type,
+    do_lower_case=config.do_lower_case,
   )
-  vocabulary = vocabularies.Vocabulary.load(file, family=options.family)
   _check_sizes(encoder_config, vocabulary, max_seq_length)
-  return ModelFiles(encoder_config, vocabulary.origin, options)
+  return ModelFiles(encoder_config, vocabulary, options)
 
 
 def folder_of(path):
   """Returns the `files.Folder` beside a model's `path`, or of its name."""
   folder = hub.opened(path)
-  return folder if folder.is_there else folder.of_file(folder.path)
+  return folder if folder.is_there else folder.parent
 
 
 def _described(opened):

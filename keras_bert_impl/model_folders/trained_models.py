@@ -79,7 +79,9 @@ def open_tokenizer(config, path):
 
 def _tokenizer(found):
   """Returns the tokenizer of `ModelFiles`."""
-  return tokenizers.load(found.vocabulary_path, **vars(found.tokenizer_options))
+  return tokenizers.load(
+    found.vocabulary.origin, **vars(found.tokenizer_options)
+  )
 
 
 def find_folder(path):

@@ -77,14 +77,14 @@ def extend(words_file, source, folder, tensors, description):
 
 
 def _load_vocabulary(source):
-  file = vocabulary_files.find(source)
-  if file.kind != vocabulary_files.WORDPIECE:
+  vocabulary = vocabularies.Vocabulary.load(source)
+  if vocabulary.kind != vocabulary_files.WORDPIECE:
     raise ValueError(
-      f"{file} is not a WordPiece vocabulary: in byte-level BPE and"
-      " SentencePiece the pieces of a word follow from learned merges or"
+      f"{vocabulary.origin} is not a WordPiece vocabulary: in byte-level BPE"
+      " and SentencePiece the pieces of a word follow from learned merges or"
       " scores, so that a word alone cannot be added."
     )
-  return vocabularies.Vocabulary.load(file)
+  return vocabulary
 
 
 def _load_tokenizer(vocab_file, options):
@@ -103,7 +103,7 @@ def _normalize(tokenizer, word):
 def _read_words(path):
   """Returns {word: number of its first line}."""
   words = {}
-  lines = files.decode(files.read_bytes(path), path).split("\n")
+  lines = files.read_text(path).split("\n")
   for number, line in enumerate(lines, start=1):
     word = line.strip()
     if len(word.split()) > 1:

@@ -19,7 +19,7 @@ from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.checkpoints.naming import adapters, names
 from keras_bert_impl.models import lora
 from keras_bert_impl.optimizers import optimization
-from keras_bert_impl.tokenizers.formats import vocabularies, vocabulary_files
+from keras_bert_impl.tokenizers.formats import vocabularies
 from keras_bert_impl.training import (
   distribution,
   freezing,
@@ -395,7 +395,6 @@ def _listed(values):
 def vocabulary_fingerprint(folder):
   """Returns the fingerprint of the vocabulary in `folder`, None without one."""
   try:
-    path = vocabulary_files.find_file(folder)
-    return vocabularies.Vocabulary.load(path).fingerprint
+    return vocabularies.Vocabulary.load(folder).fingerprint
   except (FileNotFoundError, ValueError):
     return None

@@ -85,8 +85,7 @@ class JsonLines:
     if not files.exists(self.path):
       return []
     entries = []
-    content = files.decode(files.read_bytes(self.path), self.path)
-    for line in content.splitlines():
+    for line in files.read_text(self.path).splitlines():
       try:
         entry = files.parse_json(line, self.path)
         files.field(entry, "step", int, self.path)

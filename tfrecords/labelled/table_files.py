@@ -101,7 +101,7 @@ def read(path, columns=None, key=None, counts=None):
       f"{path} must end in one of {', '.join(_SUFFIXES)}, which name its "
       f"format: {_REMEDIES.get(suffix, 'rename it')}."
     )
-  text = files.decode(files.read_bytes(path, "Data file"), path)
+  text = files.read_text(path, "Data file")
   if suffix in (".jsonl", ".json"):
     content = _json_list(text, path, key) if suffix == ".json" else None
     return _json_rows(content or _json_lines(text, path), path)

@@ -20,7 +20,6 @@ from keras_bert_impl import locks, options
 from keras_bert_impl.tokenizers.formats import (
   tokenizer_options,
   vocabularies,
-  vocabulary_files,
 )
 from keras_bert_impl.training import stopping
 from tfrecords import manifest
@@ -142,9 +141,8 @@ def write_shards(
   """
   options.check_numbers(options.POSITIVE, num_workers=num_workers)
   # Workers and Beam get the file, not the folder or the name it was found by.
-  path = vocabulary_files.find_file(config.vocab_file)
-  config = dataclasses.replace(config, vocab_file=path)
-  vocabulary = vocabularies.Vocabulary.load(path)
+  vocabulary = vocabularies.Vocabulary.load(config.vocab_file)
+  config = dataclasses.replace(config, vocab_file=vocabulary.origin)
   beam = beam or writing_config.BeamConfig()
   if beam.runner:
     beam_runner.prepare_data_sets(input_files, beam)

@@ -23,23 +23,27 @@ _FIXED = {"split": True, "suffix_indicator": "##"}
 
 
 def find(folder):
-  """Returns the path of the vocabulary in a preset's folder, None without.
+  """Finds the vocabulary in a preset's folder.
 
   Args:
     folder: `files.Folder`.
+
+  Returns:
+    (`files.Folder` that it is in, its name), or None.
   """
   assets = files.Folder(folder.join(_ASSETS))
   if not assets.is_there or _read(folder) is None:
     return None
   found = [name for name in _VOCABULARIES if name in assets.names]
-  return assets.join(found[0]) if found else None
+  return (assets, found[0]) if found else None
 
 
-def options(vocab_file):
-  """Returns the options of the vocabulary file of a preset.
+def options(assets, name):
+  """Returns the options of the vocabulary of a preset.
 
   Args:
-    vocab_file: str, any vocabulary.
+    assets: `files.Folder` of any vocabulary.
+    name: str, of its file.
 
   Returns:
     {option: value}, as a tokenizer_config.json here has them; None if it is in
@@ -48,9 +52,8 @@ def options(vocab_file):
   Raises:
     ValueError: the tokenizer is of a class or does what we do not know.
   """
-  assets, name = os.path.split(os.fspath(vocab_file))
-  folder = files.Folder(os.path.dirname(os.path.dirname(assets)))
-  is_preset = name in _VOCABULARIES and assets.endswith(_ASSETS)
+  folder = files.Folder(os.path.dirname(os.path.dirname(assets.path)))
+  is_preset = name in _VOCABULARIES and assets.path.endswith(_ASSETS)
   values = _read(folder) if is_preset else None
   if values is None:
     return None
@@ -66,20 +69,16 @@ def options(vocab_file):
   return found
 
 
-def files_to_copy(folder, sentencepiece_file):
-  """Returns {path: name} of the files of a preset's tokenizer, {} without.
+def files_to_copy(assets, sentencepiece_file):
+  """Returns {path: name elsewhere} of the files of a preset's tokenizer.
 
   Args:
-    folder: `files.Folder`.
+    assets: `files.Folder` of its vocabulary.
     sentencepiece_file: str, what a SentencePiece model is to be called.
   """
-  vocabulary = find(folder)
-  if vocabulary is None:
-    return {}
-  assets = os.path.dirname(vocabulary)
   return {
-    os.path.join(assets, name): _FILES[name] or sentencepiece_file
-    for name in files.list_folder(assets)
+    assets.join(name): _FILES[name] or sentencepiece_file
+    for name in assets.names
     if name in _FILES
   }
 

@@ -7,7 +7,6 @@ read too. Prefixes may be `gs://` paths.
 """
 
 import dataclasses
-import os
 
 import tensorflow as tf
 
@@ -72,7 +71,7 @@ def open_weights(prefix, declared):
     ValueError: the configuration file is not valid.
   """
   stored = read(prefix)
-  config = google_config.find(files.Folder(os.path.dirname(prefix)))
+  config = google_config.find(files.Folder(prefix).parent)
   config = config or (declared and declared.config)
   tensors = model_garden.under_our_names(stored)
   if tensors is None:

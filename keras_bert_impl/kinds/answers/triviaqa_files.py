@@ -109,6 +109,6 @@ def _beginning(path):
   """Returns the first words of a text; "" if the file does not exist."""
   if not files.exists(path):
     return ""  # The archive lacks some of what its files name.
-  text = files.decode(files.read_bytes(path), path)
+  text = files.read_text(path)
   words = list(_WORD.finditer(text))[:MAX_WORDS]
   return text[: words[-1].end()] if words else ""

@@ -111,9 +111,8 @@ def _document_of(sentence):
 
 def _read_lines(path):
   """Reads the lines of a UTF-8 file, without line ends."""
-  content = files.read_bytes(path, "File of tagged tokens")
   # Not splitlines: it ends lines at characters that are tokens here.
-  lines = files.decode(content, path).split("\n")
+  lines = files.read_text(path, "File of tagged tokens").split("\n")
   return [line.removesuffix("\r") for line in lines]
 
 

@@ -57,7 +57,7 @@ class Extractor:
     encoder_config = files.encoder_config
     self.layers = _parse_layers(config.layers, encoder_config)
     self.tokenizer = tokenizers.load(
-      files.vocabulary_path, **vars(files.tokenizer_options)
+      files.vocabulary.origin, **vars(files.tokenizer_options)
     )
     self.counts = dict.fromkeys(("lines", "cut", "tokens"), 0)
     self._max_seq_length = config.max_seq_length

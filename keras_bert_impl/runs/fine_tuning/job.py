@@ -126,7 +126,7 @@ class Job:
     data = fine_tuning_data.Data(
       fine_tuning.preprocessor,
       splits,
-      self._files.vocabulary_path,
+      self._files.vocabulary,
       self._files.tokenizer_options,
       os.path.join(output_dir, "records"),
       counts,

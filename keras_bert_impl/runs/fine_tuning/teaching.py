@@ -16,7 +16,6 @@ from keras_bert_impl.model_folders import model_files, task_file, trained_models
 from keras_bert_impl.runs.fine_tuning import kind
 from keras_bert_impl.runs.labelled_data import hidden_states, row_outputs
 from keras_bert_impl.tasks.basics import distillation, fine_tuning
-from keras_bert_impl.tokenizers.formats import vocabularies
 from tfrecords import lengths
 from tfrecords.labelled import row_files
 
@@ -130,10 +129,7 @@ class _Teacher:
     length = data.preprocessor.max_seq_length
     files = model_files.ModelFilesConfig()
     found = model_files.find(files, checkpoint, length)
-    options = found.tokenizer_options
-    vocabulary = vocabularies.Vocabulary.load(
-      found.vocabulary_path, family=options.family
-    )
+    vocabulary, options = found.vocabulary, found.tokenizer_options
     is_same = (
       vocabulary.fingerprint == data.vocabulary.fingerprint
       and options == data.options

@@ -11,7 +11,6 @@ from absl import logging
 from keras_bert_impl import tokenizers
 from keras_bert_impl.tokenizers.formats import (
   tokenizer_options,
-  vocabularies,
 )
 from tfrecords.labelled import row_files
 
@@ -25,7 +24,7 @@ class Data:
   Args:
     preprocessor: `fine_tuning.Preprocessor`.
     splits: {name: list of examples}, as in `job.Job.run`.
-    vocabulary_path: str.
+    vocabulary: `Vocabulary`.
     options: options of its tokenizer.
     folder: str, folder for the rows.
     counts: {split: {what: int}}, counts of the readers of the examples.
@@ -33,7 +32,7 @@ class Data:
 
   Attributes:
     preprocessor: as given.
-    vocabulary: `Vocabulary`.
+    vocabulary: as given.
     options: as given.
     stages: list of str, the splits to train on, one after the other.
     counts: {split: {what: int}}, for the splits whose rows have been read.
@@ -44,16 +43,14 @@ class Data:
     self,
     preprocessor,
     splits,
-    vocabulary_path,
+    vocabulary,
     options,
     folder,
     counts=None,
     max_unknown_share=1,
   ):
     self.preprocessor = preprocessor
-    self.vocabulary = vocabularies.Vocabulary.load(
-      vocabulary_path, family=options.family
-    )
+    self.vocabulary = vocabulary
     self.options = options
     self.counts, self.cards = {}, {}
     self._read_counts = counts or {}

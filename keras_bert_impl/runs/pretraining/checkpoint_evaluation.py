@@ -4,7 +4,6 @@ from keras_bert_impl.model_folders import model_files, run_folder
 from keras_bert_impl.runs.pretraining import pretraining_report, standard
 from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tasks.masking import masking
-from keras_bert_impl.tokenizers.formats import vocabularies
 from keras_bert_impl.training import experiment as experiment_lib
 
 
@@ -30,9 +29,7 @@ def evaluate(config):
     bert_config_file=data.bert_config_file, vocab_file=data.vocab_file
   )
   found = model_files.find(given, training.init_checkpoint, data.max_seq_length)
-  vocabulary = vocabularies.Vocabulary.load(
-    found.vocabulary_path, family=found.tokenizer_options.family
-  )
+  vocabulary = found.vocabulary
   rows = standard.open_rows(data, vocabulary, found.encoder_config.model_type)
   of_rows = pretraining.PretrainingData(
     data.max_seq_length, masking.Masking(vocabulary, data.max_seq_length)

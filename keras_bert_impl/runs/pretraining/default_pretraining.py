@@ -25,7 +25,6 @@ from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tokenizers.formats import (
   tokenizer_options,
   vocabularies,
-  vocabulary_files,
 )
 from keras_bert_impl.training import (
   experiment,
@@ -206,8 +205,7 @@ def _check_files(config):
   if config.training.init_checkpoint:
     reading.open_checkpoint(config.training.init_checkpoint)
   if data.vocab_file:
-    path = vocabulary_files.find_file(data.vocab_file)
-    vocabulary = vocabularies.Vocabulary.load(path)
+    vocabulary = vocabularies.Vocabulary.load(data.vocab_file)
   model = default_models.encoder_of(
     data, vocabulary.size if vocabulary else VOCAB_SIZE
   )
@@ -225,15 +223,12 @@ def _vocabulary(text, data, output_dir):
     output_dir: str.
   """
   try:
-    path = vocabulary_files.find_file(output_dir)
-    return vocabularies.Vocabulary.load(path)
+    return vocabularies.Vocabulary.load(output_dir)
   except FileNotFoundError:
     pass
   model = default_models.encoder_of(data, VOCAB_SIZE)
   if data.vocab_file:
-    path = vocabulary_files.find_file(data.vocab_file)
-    options = tokenizer_options.resolve(path, model.model_type)
-    vocabulary = vocabularies.Vocabulary.load(path, family=options.family)
+    vocabulary, options = vocabularies.find(data.vocab_file, model.model_type)
   else:
     size = min(VOCAB_SIZE, model.vocab_size)
     logging.info("Learning a vocabulary of %d tokens.", size)

@@ -18,7 +18,6 @@ from keras_bert_impl.runs.pretraining import (
 )
 from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tokenizers.formats import (
-  tokenizer_options,
   vocabularies,
   vocabulary_files,
 )
@@ -260,9 +259,7 @@ def _encoder_config(data):
   size = (
     None
     if data.bert_config_file
-    else vocabularies.Vocabulary.load(
-      vocabulary_files.find_file(data.vocab_file)
-    ).size
+    else vocabularies.Vocabulary.load(data.vocab_file).size
   )
   return default_models.encoder_of(data, size)
 
@@ -270,15 +267,14 @@ def _encoder_config(data):
 def _find_vocabulary(data, model_type):
   """Returns the `Vocabulary` of the records, or None if there is no file."""
   if data.vocab_file:
-    path = vocabulary_files.find_file(data.vocab_file)
+    file = vocabulary_files.find(data.vocab_file)
   else:
     folder = os.path.dirname(data.bert_config_file) or "."
     try:
-      path = vocabulary_files.find_file(folder)
+      file = vocabulary_files.find(folder)
     except FileNotFoundError:
       return None
-  options = tokenizer_options.resolve(path, model_type)
-  return vocabularies.Vocabulary.load(path, family=options.family)
+  return vocabularies.find(file, model_type)[0]
 
 
 def _check_teacher(path, vocabulary):

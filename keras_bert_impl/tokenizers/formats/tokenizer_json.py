@@ -15,6 +15,7 @@ from keras_bert_impl.tokenizers.formats import (
   piece_model,
   text_rules,
   tokenizer_options,
+  vocabulary_content,
   vocabulary_files,
 )
 from keras_bert_impl.tokenizers.formats import (
@@ -33,7 +34,7 @@ _FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 _NONE = type(None)
 
 
-def read(vocab_file):
+def read(file):
   """Returns the tokenizer in a `VocabularyFile`.
 
   Returns:
@@ -45,8 +46,8 @@ def read(vocab_file):
     FileNotFoundError: there is no such file.
     ValueError: it is damaged, or asks for what the tokenizers here cannot do.
   """
-  options = tokenizer_options.of_bert_class(vocab_file)
-  return _read(vocab_file.content, os.fspath(vocab_file), options)
+  options = tokenizer_options.of_bert_class(file)
+  return _read(file.content, os.fspath(file), options)
 
 
 # A large vocabulary takes a second.
@@ -61,7 +62,7 @@ def _read(content, path, options):
   if kind == SENTENCEPIECE:
     tokens = _piece_names(model, place)
   else:
-    tokens = vocabulary_files.by_id(
+    tokens = vocabulary_content.by_id(
       files.field(model, "vocab", dict, place), place
     )
   added = _added_tokens(values, path)
@@ -179,7 +180,7 @@ def _with_added(by_id, added, path):
         f" which {taken!r} has."
       )
     all_tokens[token.index] = token.content
-  tokens = vocabulary_files.in_order(all_tokens, path)
+  tokens = vocabulary_content.in_order(all_tokens, path)
   return tokens, frozenset(all_tokens.keys() - by_id.keys())
 
 
@@ -235,7 +236,7 @@ def _read_byte_bpe(model, place, tokens, rules):
   ):
     pipeline.check(model, name, allowed, place)
   known = {t for index, t in enumerate(tokens) if index not in rules.outside}
-  merges = vocabulary_files.pairs(
+  merges = vocabulary_content.pairs(
     enumerate(files.field(model, "merges", list, place)),
     known,
     f"merges of {place}, entry",

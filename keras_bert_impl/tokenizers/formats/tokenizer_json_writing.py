@@ -67,18 +67,17 @@ def add(folder, model_type):
     model_type: str, family of the model.
   """
   try:
-    path = vocabulary_files.find_file(folder)
-    if vocabulary_files.format_of(path) == vocabulary_files.TOKENIZER_JSON:
+    file = vocabulary_files.find(folder)
+    if file.form == vocabulary_files.TOKENIZER_JSON:
       return
-    options = tokenizer_options.resolve(path, model_type)
-    vocabulary = vocabularies.Vocabulary.load(path, family=options.family)
+    vocabulary, options = vocabularies.find(file, model_type)
     write(folder, vocabulary, options)
   except FileNotFoundError:
     return
   except ValueError as error:
     logging.warning("No tokenizer.json is written: %s", error)
     return
-  path = vocabulary_files.beside(path, vocabulary_files.OPTIONS_FILE)
+  path = file.folder.join(vocabulary_files.OPTIONS_FILE)
   stored = files.find_json(path) or {}
   if "tokenizer_class" not in stored:
     values = _for_transformers(vocabulary, options)

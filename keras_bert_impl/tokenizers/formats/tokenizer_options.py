@@ -14,7 +14,6 @@ from absl import logging
 
 from keras_bert_impl import families, files
 from keras_bert_impl import options as options_lib
-from keras_bert_impl.checkpoints.descriptions import keras_hub_tokenizer
 from keras_bert_impl.families import albert
 from keras_bert_impl.tokenizers.formats import vocabulary_files
 from keras_bert_impl.tokenizers.formats.vocabulary_files import (
@@ -43,8 +42,6 @@ _REFUSED = dict.fromkeys((WORDPIECE, BYTE_BPE, SENTENCEPIECE), _BY_PUNCTUATION)
 _REFUSED[vocabulary_files.TOKENIZER_JSON] = {
   "split_special_tokens": ": special tokens are found in texts"
 }
-# The files of a model that may say of which family it is.
-_MODEL_FILES = ("config.json", "bert_config.json")
 _VERSION = "transformers_version"  # It is in each config.json written there.
 
 
@@ -151,21 +148,6 @@ _OPTIONS = {
 }
 
 
-def find_family(vocab_file):
-  """Returns the family named by files beside a vocabulary, or None.
-
-  tokenizer_config.json may name it itself or by its class in `transformers`;
-  otherwise config.json or bert_config.json may say what the model is.
-
-  Returns:
-    str, a key of `families.FAMILIES`.
-
-  Raises:
-    ValueError: tokenizer_config.json names an unknown family.
-  """
-  return _beside(vocabulary_files.VocabularyFile.at(vocab_file))[-1]
-
-
 def resolve(vocab_file, default_family=None, **given):
   """Returns the options to use with `vocab_file`.
 
@@ -184,31 +166,30 @@ def resolve(vocab_file, default_family=None, **given):
     ValueError: the tokenizer of this file does not have the option, or the
       family is unknown.
   """
-  vocab_file = vocabulary_files.VocabularyFile.at(vocab_file)
-  kind, folder = vocab_file.form, vocab_file.folder
+  file = vocabulary_files.find(vocab_file)
+  kind, path = file.form, file.options_path
   given = {name: value for name, value in given.items() if value is not None}
   for name in given:
     if name not in _option_names(kind):
       raise ValueError(
-        f"{name} is no option for {vocab_file} ({kind}), which has "
+        f"{name} is no option for {file} ({kind}), which has "
         f"{', '.join(_option_names(kind))}."
       )
   if "family" in given:
-    _check_family(given["family"])
-  path, values, family = _beside(vocab_file)
-  stored = _load(kind, path, values, family)
-  named = vocabulary_files.named_vocabulary(folder, vocab_file.options_name)
-  is_other = named not in (None, vocab_file.name)
+    vocabulary_files.check_family(given["family"])
+  family = file.family
+  stored = _load(kind, path, file.stored, family)
+  is_other = file.named not in (None, file.name)
   if kind in vocabulary_files.FILE_NAMES and is_other:
     logging.warning(
       "The options of %s in %s are those of %s: give others by flags, or put"
       " the two into folders of their own.",
-      vocab_file,
+      file,
       path,
-      named,
+      file.named,
     )
   usual = {}
-  if kind == WORDPIECE and _VERSION in _config(folder, _MODEL_FILES[0]):
+  if kind == WORDPIECE and _VERSION in file.config():
     usual = {_WORD_LIMIT: _FOREIGN_WORD_CHARACTERS}
   options = stored or _OPTIONS[kind](family=family, **usual)
   options = dataclasses.replace(options, **given)
@@ -254,66 +235,27 @@ def stored_values(options):
   }
 
 
-def of_bert_class(vocab_file):
+def of_bert_class(file):
   """Returns how a class of BERT in `transformers` normalises, or None.
 
   Such a class reads the vocabulary of a tokenizer.json, but normalises as
   tokenizer_config.json beside it says, or else as the original does.
 
   Args:
-    vocab_file: `VocabularyFile`, a tokenizer.json.
+    file: `VocabularyFile`, a tokenizer.json.
 
   Returns:
     `WordPieceOptions`; None where tokenizer_config.json names no such class.
   """
-  path, stored, family = _beside(vocab_file)
+  stored, family, stem = file.stored, file.family, file.class_stem
   if stored is None or _OWN_MARKS & stored.keys():
     return None
-  stem = _class_stem(stored)
   if stem is None and family:
     stem = families.FAMILIES[family].class_stem
   if stem not in _BERT_CLASSES.split():
     return None
-  return _load(WORDPIECE, path, {"tokenizer_class": stem} | stored, family)
-
-
-def _class_stem(stored):
-  """Returns what the class that a file names begins with, or None."""
-  name = stored.get("tokenizer_class")
-  return name and str(name).removesuffix("Fast").removesuffix("Tokenizer")
-
-
-def _beside(vocab_file):
-  """Returns the options in files beside a vocabulary, or in its preset.
-
-  Args:
-    vocab_file: `VocabularyFile`.
-
-  Returns:
-    (path, values, family): the path of its options; what is there, dict or
-    None; the name of its family or None.
-  """
-  folder = vocab_file.folder
-  path = folder.join(vocab_file.options_name)
-  values = folder.find_json(vocab_file.options_name)
-  if values is None:
-    values = keras_hub_tokenizer.options(vocab_file)
-  named = values or {}
-  if named.get("family") is not None:
-    return path, values, _check_family(named["family"], f" in {path}")
-  stem = _class_stem(named)
-  for family in families.FAMILIES.values():
-    if stem == family.class_stem:
-      return path, values, family.name
-  for name in _MODEL_FILES:
-    model_type = _config(folder, name).get("model_type")
-    if model_type in [*families.FAMILIES]:
-      return path, values, model_type
-  return path, values, None
-
-
-def _config(folder, name):
-  return folder.find_json(name) or {}
+  stored = {"tokenizer_class": stem} | stored
+  return _load(WORDPIECE, file.options_path, stored, family)
 
 
 def _load(kind, path, stored, family):
@@ -325,9 +267,9 @@ def _load(kind, path, stored, family):
 
   Args:
     kind: str, of the vocabulary.
-    path: str, the file, as are the others of `_beside`.
-    stored: as of `_beside`.
-    family: as of `_beside`.
+    path: str, of the file of options.
+    stored: {name: value} in it, or None.
+    family: str, of the model, or None.
 
   Raises:
     ValueError: on a misspelled key, or a value that is not true or false.
@@ -369,14 +311,6 @@ def _has_foreign_keys(kind, stored, path):
       f"unknown key {unknown[0]!r} in {path}; known: {', '.join(known)}."
     )
   return bool(unknown)
-
-
-def _check_family(name, place=""):
-  if name not in [*families.FAMILIES]:
-    raise ValueError(
-      f"family ({name!r}){place} must be one of {', '.join(families.FAMILIES)}."
-    )
-  return name
 
 
 def _foreign_defaults(kind, family, stored):

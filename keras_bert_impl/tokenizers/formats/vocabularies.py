@@ -18,6 +18,7 @@ from keras_bert_impl.tokenizers.formats import (
   text_rules,
   tokenizer_json,
   tokenizer_options,
+  vocabulary_content,
   vocabulary_files,
 )
 from keras_bert_impl.tokenizers.formats.vocabulary_files import (
@@ -105,44 +106,41 @@ class Vocabulary:
 
   @classmethod
   def load(cls, path, merges_file=None, family=None):
-    """Returns the vocabulary in the file `path` (local or gs://...).
+    """Returns the vocabulary at `path` (local or gs://...).
 
     Args:
-      path: str, a file whose name says its kind, or a `VocabularyFile`; see
-        `vocabulary_files`.
+      path: as of `vocabulary_files.find`; the name of the file says its kind.
       merges_file: str, of byte-level BPE; default: the one beside `path`.
       family: str, which says the ids of the pieces of a SentencePiece model and
-        the names of special tokens; default: as `options.find_family`.
+        the names of special tokens; default: `VocabularyFile.family`.
 
     Raises:
       FileNotFoundError: if there is no such file.
       ValueError: if it is empty, not of its kind, repeats a token or, for
         WordPiece, lacks one of the special tokens; of a tokenizer.json, [UNK].
     """
-    file = vocabulary_files.VocabularyFile.at(path)
+    file = vocabulary_files.find(path)
     path, kind = os.fspath(file), file.form
     if kind == TOKENIZER_JSON:
       return _load_tokenizer_json(cls, file)
-    content = file.content
-    family = families.FAMILIES[
-      family or tokenizer_options.find_family(file) or families.DEFAULT
-    ]
+    family = families.FAMILIES[family or file.family or families.DEFAULT]
     rules = {}
     if kind == BYTE_BPE:
-      tokens = vocabulary_files.parse_ids(content, path)
+      ids = files.read_json(path, name="vocab_file")
+      by_id = vocabulary_content.by_id(ids, path)
+      tokens = vocabulary_content.in_order(by_id, path)
       merges_file = os.fspath(merges_file or vocabulary_files.merges_path(path))
-      merges = files.read_bytes(merges_file, "merges_file")
-      rules["merges"] = vocabulary_files.parse_merges(
-        merges, merges_file, tokens
-      )
+      merges = files.read_text(merges_file, "merges_file")
+      rules["merges"] = vocabulary_content.merges(merges, merges_file, tokens)
     elif kind == SENTENCEPIECE:
-      pieces = files.parse_pieces(content, path)
-      listed = vocabulary_files.listed_pieces(file.folder)
+      pieces = files.parse_pieces(file.content, path)
+      listed = file.listed_pieces
       tokens = listed or family.piece_tokens(pieces)
       rules["is_listed"] = bool(listed)
-      rules["model"] = content
+      rules["model"] = file.content
     else:
-      tokens = vocabulary_files.parse_lines(content, path)
+      text = files.read_text(path, "vocab_file")
+      tokens = vocabulary_content.lines(text)
     names = {r: t for r, t in family.special_tokens.items() if t in tokens}
     names |= dict(_load_role_names(file))
     return cls(tuple(tokens), path, kind, tuple(sorted(names.items())), **rules)
@@ -261,6 +259,16 @@ class Vocabulary:
       merges = "\n".join(["#version: 0.2", *self.merges, ""])
       files.write_atomically(vocabulary_files.merges_path(path), merges)
     files.write_atomically(path, content)
+
+
+def find(path, default_family=None, **given):
+  """Returns the `Vocabulary` at a path, and the options to use with it.
+
+  Args and errors: as of `tokenizer_options.resolve` and `Vocabulary.load`.
+  """
+  file = vocabulary_files.find(path)
+  options = tokenizer_options.resolve(file, default_family, **given)
+  return Vocabulary.load(file, family=options.family), options
 
 
 def file_name(vocabulary):

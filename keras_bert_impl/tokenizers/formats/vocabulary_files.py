@@ -16,11 +16,11 @@ A preset of KerasHub has them in assets/tokenizer, under names of its own.
 import dataclasses
 import functools
 import os
-import string
 
-from keras_bert_impl import files
+from keras_bert_impl import families, files
 from keras_bert_impl.checkpoints import hub
 from keras_bert_impl.checkpoints.descriptions import keras_hub_tokenizer
+from keras_bert_impl.tokenizers.formats import vocabulary_content
 
 WORDPIECE, BYTE_BPE, SENTENCEPIECE = "wordpiece", "byte_bpe", "sentencepiece"
 # The file name of each kind in the folder of a model.
@@ -41,6 +41,8 @@ VOCABULARY_KEY = "vocabulary"
 ROLES_FILE = "special_tokens_map.json"
 # Starts a piece of SentencePiece, in place of the blank before a word.
 WORD_START = "\u2581"
+# The files of a model that may say of which family it is.
+_MODEL_FILES = ("config.json", "bert_config.json")
 # Roles of special tokens.
 ROLES = ("pad", "unk", "cls", "sep", "mask")
 
@@ -56,14 +58,6 @@ class VocabularyFile(os.PathLike):
 
   folder: files.Folder
   name: str
-
-  @classmethod
-  def at(cls, path):
-    """Returns that of a path; an open one as it is."""
-    if isinstance(path, cls):
-      return path
-    folder, name = os.path.split(os.fspath(path))
-    return cls(files.Folder(folder), name)
 
   def __fspath__(self):
     return self.folder.join(self.name)
@@ -100,8 +94,72 @@ class VocabularyFile(os.PathLike):
     of this one have been put aside, "<name>.tokenizer_config.json".
     """
     aside = _aside(self.name)
-    is_first = named_vocabulary(self.folder) == self.name
+    is_first = _named(self.folder, OPTIONS_FILE) == self.name
     return aside if self.folder.has(aside) and not is_first else OPTIONS_FILE
+
+  @property
+  def options_path(self):
+    """Path of that file, str."""
+    return self.folder.join(self.options_name)
+
+  @functools.cached_property
+  def stored(self):
+    """{name: value} in that file, or of its preset of KerasHub; or None."""
+    values = self.folder.find_json(self.options_name)
+    if values is None:
+      return keras_hub_tokenizer.options(self.folder, self.name)
+    return values
+
+  @property
+  def named(self):
+    """Name of the vocabulary that that file is of, str, or None."""
+    return _named(self.folder, self.options_name)
+
+  @property
+  def listed_pieces(self):
+    """The tokens by id of the vocab.txt beside a *.model, list of str, or None.
+
+    KoBERT's lists the pieces, which begin words with U+2581; another one is a
+    WordPiece vocabulary.
+    """
+    name = FILE_NAMES[WORDPIECE]
+    if not self.folder.has(name):
+      return None
+    tokens = vocabulary_content.lines(files.read_text(self.folder.join(name)))
+    starts = (len(token) > 1 and token[0] == WORD_START for token in tokens)
+    return tokens if any(starts) else None
+
+  @property
+  def class_stem(self):
+    """What the class of `transformers` that it names begins with, or None."""
+    name = (self.stored or {}).get("tokenizer_class")
+    return name and str(name).removesuffix("Fast").removesuffix("Tokenizer")
+
+  @property
+  def family(self):
+    """Family named by files beside it, a key of `families.FAMILIES`, or None.
+
+    tokenizer_config.json may name it itself or by its class in `transformers`;
+    otherwise config.json or bert_config.json may say what the model is.
+
+    Raises:
+      ValueError: tokenizer_config.json names an unknown family.
+    """
+    named = (self.stored or {}).get("family")
+    if named is not None:
+      return check_family(named, f" in {self.options_path}")
+    for family in families.FAMILIES.values():
+      if family.class_stem == self.class_stem:
+        return family.name
+    for name in _MODEL_FILES:
+      model_type = self.config(name).get("model_type")
+      if model_type in [*families.FAMILIES]:
+        return model_type
+    return None
+
+  def config(self, name="config.json"):
+    """Returns what a JSON file beside it says of the model, dict."""
+    return self.folder.find_json(name) or {}
 
 
 # Several megabytes, which whoever opens a tokenizer asks for more than once.
@@ -134,6 +192,15 @@ def _guess_model(model):
   return "Unigram" if "unk_id" in model else "WordPiece"
 
 
+def check_family(name, place=""):
+  """Returns the name of a family; raises ValueError if there is none."""
+  if name not in [*families.FAMILIES]:
+    raise ValueError(
+      f"family ({name!r}){place} must be one of {', '.join(families.FAMILIES)}."
+    )
+  return name
+
+
 def format_of(path):
   """Returns TOKENIZER_JSON or the kind of another vocabulary, by its name."""
   name = _name(path)
@@ -155,14 +222,10 @@ def merges_path(path):
   return beside(path, prefix + MERGES_FILE)
 
 
-def named_vocabulary(folder, options_name=OPTIONS_FILE):
+def _named(folder, options_name):
   """Returns the name of the vocabulary that a file of options names, or None.
 
   None too where no such vocabulary is beside it: it has been renamed.
-
-  Args:
-    folder: `files.Folder`.
-    options_name: str, of the file.
   """
   name = (folder.find_json(options_name) or {}).get(VOCABULARY_KEY)
   return name if isinstance(name, str) and folder.has(name) else None
@@ -175,8 +238,8 @@ def put_options_aside(path):
     path: str, of a vocabulary file whose tokenizer_config.json is to be
       written.
   """
-  folder = files.Folder(os.path.dirname(path))
-  named = named_vocabulary(folder)
+  folder = files.Folder(path).parent
+  named = _named(folder, OPTIONS_FILE)
   stored = folder.find_json(OPTIONS_FILE) or {}
   names = {named} if named else {*_standard_names(folder)}
   for name in names - {_name(path)}:
@@ -220,15 +283,11 @@ def beside(path, name):
   return os.path.join(os.path.dirname(os.fspath(path)), name)
 
 
-def find_file(path):
-  """Returns the path, str, of the file of `find`."""
-  return os.fspath(find(path))
-
-
 def find(path):
   """Returns the `VocabularyFile` at `path`, or in it if it is a folder.
 
-  It may also be the name of a model, see `hub`, or a `files.Folder`.
+  It may also be the name of a model, see `hub`, a `files.Folder`, or a
+  `VocabularyFile`, which is returned as it is.
 
   Of several, that is the one that tokenizer_config.json names, under
   `VOCABULARY_KEY` as in folders written here; otherwise tokenizer.json.
@@ -237,10 +296,13 @@ def find(path):
     FileNotFoundError: if the folder holds none.
     ValueError: if it holds several.
   """
+  if isinstance(path, VocabularyFile):
+    return path
   folder = hub.opened(path)
-  preset = keras_hub_tokenizer.find(folder)
-  if preset or not folder.is_there:
-    return VocabularyFile.at(preset or folder)
+  if not folder.is_there:  # But a file, or nothing yet.
+    return VocabularyFile(folder.parent, _name(folder))
+  if preset := keras_hub_tokenizer.find(folder):
+    return VocabularyFile(*preset)
   if name := _find_name(folder):
     return VocabularyFile(folder, name)
   return find(folder.join(hub.OLD_TRANSFORMER))
@@ -253,7 +315,7 @@ def _find_name(folder):
   """
   models = [name for name in folder.names if name.endswith(".model")]
   found = _standard_names(folder) or models
-  named = named_vocabulary(folder)
+  named = _named(folder, OPTIONS_FILE)
   if named in found:
     return named
   # Another one took the place of its options.
@@ -263,7 +325,8 @@ def _find_name(folder):
   if TOKENIZER_JSON in found:
     return TOKENIZER_JSON
   if found == [FILE_NAMES[WORDPIECE]] and len(models) == 1:
-    return models[0] if listed_pieces(folder) else found[0]
+    is_list = VocabularyFile(folder, models[0]).listed_pieces
+    return models[0] if is_list else found[0]
   if not found and hub.OLD_TRANSFORMER in folder.names:
     return None
   if not found:
@@ -277,127 +340,3 @@ def _find_name(folder):
       " (--vocab_file)."
     )
   return found[0]
-
-
-def listed_pieces(folder):
-  """Returns the tokens by id of the vocab.txt beside a *.model, or None.
-
-  KoBERT's lists the pieces, which begin words with U+2581; another one is a
-  WordPiece vocabulary.
-
-  Args:
-    folder: `files.Folder`, in which both are.
-
-  Returns:
-    list of str.
-  """
-  path = folder.join(FILE_NAMES[WORDPIECE])
-  if not folder.has(FILE_NAMES[WORDPIECE]):
-    return None
-  tokens = parse_lines(files.read_bytes(path), path)
-  starts = (len(token) > 1 and token[0] == WORD_START for token in tokens)
-  return tokens if any(starts) else None
-
-
-def parse_lines(content, path):
-  """Returns the tokens of a vocab.txt, list of str."""
-  # strip() and splitting at "\n" only, as the original's load_vocab. A token of
-  # white space (U+2028 in Chinese vocabularies) keeps it: it has an id.
-  lines = files.decode(content, path).split("\n")
-  tokens = [line.strip() or line.removesuffix("\r") for line in lines]
-  while tokens and not tokens[-1].strip(string.whitespace):
-    tokens.pop()
-  return tokens
-
-
-def parse_ids(content, path):
-  """Returns the tokens of a vocab.json by id, list of str.
-
-  Raises:
-    ValueError: if it does not give every id from 0 on to one token.
-  """
-  ids = files.parse_json(files.decode(content, path), path)
-  return in_order(by_id(ids, path), path)
-
-
-def by_id(ids, place):
-  """Returns {id: token} of {token: id}.
-
-  Raises:
-    ValueError: an id is no integer, or that of two tokens.
-  """
-  for token, index in ids.items():
-    files.check_type(index, int, f"the id of {token!r} in {place}")
-  tokens = {index: token for token, index in ids.items()}
-  for token, index in ids.items():
-    if tokens[index] != token:
-      raise ValueError(
-        f"{place} gives {token!r} and {tokens[index]!r} the same id ({index})."
-      )
-  return tokens
-
-
-def in_order(tokens, path):
-  """Returns the tokens of {id: token}, list of str.
-
-  Raises:
-    ValueError: there is no token of an id.
-  """
-  for index in range(len(tokens)):
-    if index not in tokens:
-      raise ValueError(
-        f"{path} must give its {len(tokens)} tokens the ids from 0 to"
-        f" {len(tokens) - 1}, but no token has {index}."
-      )
-  return [tokens[index] for index in range(len(tokens))]
-
-
-def parse_merges(content, path, tokens):
-  """Returns the lines of a merges.txt; as `pairs`."""
-  lines = files.decode(content, path).split("\n")
-  merges = (
-    (number, line.removesuffix("\r"))
-    for number, line in enumerate(lines, start=1)
-    if line not in ("", "\r") and not line.startswith("#version")
-  )
-  return pairs(merges, tokens, f"{path}, line")
-
-
-def pairs(merges, tokens, place):
-  """Returns merges, tuple of "left right".
-
-  Args:
-    merges: iterable of (number, "left right" or [left, right]).
-    tokens: iterable of str, the vocabulary.
-    place: str, where the numbers count, for messages.
-
-  Raises:
-    ValueError: if one is no pair, comes twice, or names or makes what is no
-      token.
-  """
-  known, numbers = frozenset(tokens), {}
-  for number, merge in merges:
-    pair = merge.split(" ") if isinstance(merge, str) else merge
-    if not (
-      isinstance(pair, list)
-      and len(pair) == 2
-      and all(isinstance(part, str) for part in pair)
-    ):
-      raise ValueError(
-        f"{place} {number}: {files.shown(merge)} must be two tokens with a"
-        " space between."
-      )
-    for token in (*pair, "".join(pair)):
-      if token not in known:
-        raise ValueError(
-          f"{place} {number}: {token!r} is not in the vocabulary: give the"
-          " merges of the same model."
-        )
-    merge = " ".join(pair)
-    if merge in numbers:
-      raise ValueError(
-        f"{place} {number}: {merge!r} stands in {numbers[merge]} too: restore"
-        " the file."
-      )
-    numbers[merge] = number
-  return tuple(numbers)

@@ -22,7 +22,7 @@ from keras_bert_impl.runs.fine_tuning import (
 from keras_bert_impl.runs.fine_tuning import search as fine_tuning_search
 from keras_bert_impl.runs.labelled_data import fine_tuning_data
 from keras_bert_impl.tasks.basics import example_types
-from keras_bert_impl.tokenizers.formats import tokenizer_options
+from keras_bert_impl.tokenizers.formats import vocabularies
 from keras_bert_impl.training import savers
 from tests.official_tasks import scripts
 from tests.runs.fine_tuning import toy
@@ -470,8 +470,7 @@ def test_a_vocabulary_that_does_not_fit_the_text_is_warned_of(tmp_path, caplog):
     data = fine_tuning_data.Data(
       preprocessor,
       {"train": [example]},
-      str(vocab_file),
-      tokenizer_options.resolve(str(vocab_file), do_lower_case=lower),
+      *vocabularies.find(vocab_file, do_lower_case=lower),
       str(tmp_path / f"records_{lower}"),
     )
     assert len(data.rows("train")) == 1

@@ -17,7 +17,7 @@ from keras_bert_impl.runs.fine_tuning import (
 )
 from keras_bert_impl.runs.labelled_data import fine_tuning_data
 from keras_bert_impl.tasks.basics import example_types, fine_tuning
-from keras_bert_impl.tokenizers.formats import tokenizer_options
+from keras_bert_impl.tokenizers.formats import vocabularies
 from tests.official_tasks import scripts
 
 LABELS = ("animal", "thing")
@@ -90,8 +90,7 @@ def make_setup(
   data = fine_tuning_data.Data(
     parts.preprocessor,
     splits,
-    vocab_file,
-    tokenizer_options.resolve(vocab_file, config.model_type),
+    *vocabularies.find(vocab_file, config.model_type),
     os.path.join(output_dir, "records"),
   )
   return fine_tuning_run.Run(

@@ -130,7 +130,7 @@ def test_a_folder_without_one_gets_one(tmp_path, caplog):
   assert os.listdir(tmp_path) == []
   vocabularies.write(tmp_path)
   tokenizer_json_writing.add(str(tmp_path), "bert")
-  assert vocabulary_files.find_file(tmp_path).endswith("tokenizer.json")
+  assert vocabulary_files.find(tmp_path).name == "tokenizer.json"
   assert settings_of(tmp_path)["tokenizer_class"] == "PreTrainedTokenizerFast"
   (tmp_path / "tokenizer.json").unlink()
   (tmp_path / "tokenizer_config.json").unlink()
