@@ -125,7 +125,7 @@ def write_version(export_dir, model_name, save):
       save(temporary, model_name)
       return _publish(temporary, export_dir)
     finally:
-      if gfile.exists(temporary):
+      if files.exists(temporary):
         gfile.rmtree(temporary)
 
 
@@ -147,7 +147,7 @@ def _publish(temporary, export_dir):
     try:
       gfile.rename(temporary, version_dir)
     except (tf.errors.AlreadyExistsError, tf.errors.FailedPreconditionError):
-      if not gfile.exists(version_dir):
+      if not files.exists(version_dir):
         raise
       # Another export was first: the next number is free.
     else:

@@ -1,6 +1,7 @@
 """Logs of a training run: progress bar, TensorBoard, JSON lines."""
 
 import json
+import os
 
 import tensorflow as tf
 
@@ -24,10 +25,10 @@ class RunLog:
 
   def __init__(self, output_dir, start_step, total_steps, on_report=None):
     self._on_report = on_report
-    self._lines = JsonLines(tf.io.gfile.join(output_dir, LOG_NAME))
+    self._lines = JsonLines(os.path.join(output_dir, LOG_NAME))
     self._lines.cut(start_step)
     self._writer = tf.summary.create_file_writer(
-      tf.io.gfile.join(output_dir, "tensorboard")
+      os.path.join(output_dir, "tensorboard")
     )
     self._bar = progress.bar(
       "Training", initial=start_step, total=total_steps, unit="step"
@@ -97,4 +98,4 @@ class JsonLines:
 
 def read(output_dir):
   """Returns the log's entries as dicts, oldest first; [] without a log."""
-  return JsonLines(tf.io.gfile.join(output_dir, LOG_NAME)).read()
+  return JsonLines(os.path.join(output_dir, LOG_NAME)).read()

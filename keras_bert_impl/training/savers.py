@@ -9,6 +9,7 @@ and dropout are functions of the step and need no state.
 import contextlib
 import copy
 import json
+import os
 import re
 
 import tensorflow as tf
@@ -70,7 +71,7 @@ class Saver:
 
     What a killed save left half-written is deleted too.
     """
-    prefix = tf.io.gfile.join(self.output_dir, f"{BASE_NAME}-{step}")
+    prefix = os.path.join(self.output_dir, f"{BASE_NAME}-{step}")
     if not self._is_chief:
       return prefix
     _remove_files(self.output_dir, _LEFTOVERS)
@@ -140,7 +141,7 @@ class Saver:
         " --output_dir or delete all of %s-*.",
         _state_path(self.output_dir),
         prefix,
-        tf.io.gfile.join(self.output_dir, BASE_NAME),
+        os.path.join(self.output_dir, BASE_NAME),
       )
 
   def _write_state(self, prefixes):
@@ -157,7 +158,7 @@ class Saver:
 
 def latest(folder):
   """Returns the prefix of the newest checkpoint in a folder, or None."""
-  there = [p for p in _checkpoints(folder) if tf.io.gfile.exists(f"{p}.index")]
+  there = [p for p in _checkpoints(folder) if files.exists(f"{p}.index")]
   return there[-1] if there else None
 
 
@@ -170,7 +171,7 @@ def remove_all(folder):
   """Deletes the checkpoints of a folder, the state file last."""
   _remove_files(folder, _FILES)
   state = _state_path(folder)
-  if tf.io.gfile.exists(state):
+  if files.exists(state):
     tf.io.gfile.remove(state)
 
 
@@ -197,20 +198,18 @@ def _found(folder):
     for match in _matches(folder, _FILES)
     if match["part"] == "index"
   ]
-  return [
-    tf.io.gfile.join(folder, f"{BASE_NAME}-{step}") for step in sorted(steps)
-  ]
+  return [os.path.join(folder, f"{BASE_NAME}-{step}") for step in sorted(steps)]
 
 
 def _matches(folder, pattern):
   """Returns the matches of a pattern in the file names of a folder."""
-  names = files.list_folder(folder) if tf.io.gfile.isdir(folder) else ()
+  names = files.Folder(folder).names
   return list(filter(None, map(pattern.fullmatch, names)))
 
 
 def _remove_files(folder, pattern):
   for match in _matches(folder, pattern):
-    tf.io.gfile.remove(tf.io.gfile.join(folder, match.string))
+    tf.io.gfile.remove(os.path.join(folder, match.string))
 
 
 def _remove(prefix):
@@ -219,4 +218,4 @@ def _remove(prefix):
 
 
 def _state_path(folder):
-  return tf.io.gfile.join(folder, "checkpoint")
+  return os.path.join(folder, "checkpoint")

@@ -108,7 +108,7 @@ class StoredTensors(mappings.Tensors):
 
   def __init__(self, prefix):
     self.prefix = str(prefix)
-    if not tf.io.gfile.exists(f"{self.prefix}.index"):
+    if not files.exists(f"{self.prefix}.index"):
       raise UnreadableError(
         f"There is no checkpoint {self.prefix}: {self.prefix}.index does not "
         "exist. Give the common part of the file names, such as "

@@ -12,7 +12,7 @@ from keras_bert_impl import files
 def read_lines(path):
   """Yields the lines of a UTF-8 file, without white space around them."""
   files.check_exists(path, "input_file")
-  with tf.io.gfile.GFile(path, "rb") as file:
+  with files.open_binary(path) as file:
     for number, line in enumerate(file, start=1):
       try:
         # A file, not a later line, can begin with a byte-order mark.
