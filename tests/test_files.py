@@ -59,6 +59,41 @@ def test_a_missing_file_is_none_or_an_error_with_its_name(tmp_path):
     files.read_json(tmp_path / "absent.json", name="Task")
 
 
+def test_an_opened_folder_is_read_once_and_a_new_one_sees_changes(tmp_path):
+  path = write(tmp_path, '{"a": 1}')
+  folder = files.Folder(tmp_path)
+  assert folder.is_there
+  assert folder.names == ["file.json"]
+  assert folder.find_json("absent.json") is None
+  assert folder.read_json("file.json", types={"a": int}) == {"a": 1}
+  path.unlink()
+  (tmp_path / "b").touch()
+  assert folder.names == ["file.json"]
+  assert folder.find_json("file.json") == {"a": 1}
+  # What it must be is asked anew.
+  with pytest.raises(ValueError, match="a in .*file.json must be a text"):
+    folder.find_json("file.json", types={"a": str})
+  again = files.Folder(folder)
+  assert again.names == ["b"]
+  assert again.find_json("file.json") is None
+
+
+def test_a_file_or_nothing_is_a_folder_that_is_not_there(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  path = str(write(tmp_path, "{}"))
+  for each in ("", "absent", path):
+    folder = files.Folder(each)
+    assert not folder.is_there
+    assert folder.names == []
+    assert folder.find_json("config.json") is None
+  folder = files.Folder(tmp_path)
+  assert folder.of_file(path) is folder
+  assert folder.of_file("model/a").path == "model"
+  # A file beside us keeps its name.
+  assert files.Folder("file.json").parent.join("file.json") == "file.json"
+  assert files.Folder("file.json").parent.names == ["file.json"]
+
+
 def test_fields_have_a_type_and_may_have_a_default():
   values = {"a": 1, "b": 2.5}
   assert files.field(values, "a", float, "there") == 1

@@ -66,7 +66,8 @@ def open_with_tokenizer(config, path, kinds, head=None, max_seq_length=None):
   """
   trained = load(find_folder(path), kinds, head)
   found = model_files.find(config, trained.path, max_seq_length or 1)
-  return trained, _tokenizer(found), found.encoder_config
+  tokenizer = tokenizers.make(found.vocabulary, found.tokenizer_options)
+  return trained, tokenizer, found.encoder_config
 
 
 def open_tokenizer(config, path):
@@ -74,14 +75,8 @@ def open_tokenizer(config, path):
 
   Args: as of `open_with_tokenizer`.
   """
-  return _tokenizer(model_files.find(config, path, 1))
-
-
-def _tokenizer(found):
-  """Returns the tokenizer of `ModelFiles`."""
-  return tokenizers.load(
-    found.vocabulary.origin, **vars(found.tokenizer_options)
-  )
+  found = model_files.find(config, path, 1)
+  return tokenizers.make(found.vocabulary, found.tokenizer_options)
 
 
 def find_folder(path):

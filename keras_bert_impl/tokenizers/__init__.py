@@ -78,9 +78,20 @@ def load(
   """
   file = vocabulary_files.find(path)
   options = tokenizer_options.resolve(file, default_family, **options)
-  [name] = (name for name in _CLASSES if _CLASSES[name][1] == file.kind)
+  return make(file, options)
+
+
+def make(vocabulary, options):
+  """Returns the tokenizer of a vocabulary; as `load`.
+
+  Args:
+    vocabulary: `Vocabulary` of a file, or `VocabularyFile`.
+    options: as `options.resolve` returns them.
+  """
+  kind = vocabulary.kind
+  [name] = (name for name in _CLASSES if _CLASSES[name][1] == kind)
   try:
-    tokenizer = __getattr__(name)(file, **vars(options))
+    tokenizer = __getattr__(name)(vocabulary, **vars(options))
   except ImportError as error:
     logging.warning(
       "%s: text is tokenized by the tokenizers library, with the same ids; an"
@@ -88,7 +99,7 @@ def load(
       error,
     )
     library = importlib.import_module(f"{__name__}.library_tokenizer")
-    tokenizer = library.LibraryTokenizer(file, options)
+    tokenizer = library.LibraryTokenizer(vocabulary, options)
   importlib.import_module(f"{__name__}.agreement").warn_of_unknown(tokenizer)
   return tokenizer
 

@@ -56,9 +56,7 @@ class Extractor:
     )
     encoder_config = files.encoder_config
     self.layers = _parse_layers(config.layers, encoder_config)
-    self.tokenizer = tokenizers.load(
-      files.vocabulary.origin, **vars(files.tokenizer_options)
-    )
+    self.tokenizer = tokenizers.make(files.vocabulary, files.tokenizer_options)
     self.counts = dict.fromkeys(("lines", "cut", "tokens"), 0)
     self._max_seq_length = config.max_seq_length
     self._batch_size = config.batch_size

@@ -151,7 +151,7 @@ class Data:
     logging.info("Tokenizing %d examples of %s.", len(examples), split)
     # Training from rows on disk must not need tensorflow-text.
     try:
-      tokenizer = tokenizers.load(self.vocabulary.origin, **vars(self.options))
+      tokenizer = tokenizers.make(self.vocabulary, self.options)
     except ImportError as error:
       raise ValueError(
         f"{path} cannot be written ({error}): install tensorflow-text, or copy"

@@ -109,7 +109,8 @@ class Vocabulary:
     """Returns the vocabulary at `path` (local or gs://...).
 
     Args:
-      path: as of `vocabulary_files.find`; the name of the file says its kind.
+      path: as of `vocabulary_files.find`, the name of the file says its kind;
+        or a `Vocabulary`, which is returned as it is.
       merges_file: str, of byte-level BPE; default: the one beside `path`.
       family: str, which says the ids of the pieces of a SentencePiece model and
         the names of special tokens; default: `VocabularyFile.family`.
@@ -119,6 +120,8 @@ class Vocabulary:
       ValueError: if it is empty, not of its kind, repeats a token or, for
         WordPiece, lacks one of the special tokens; of a tokenizer.json, [UNK].
     """
+    if isinstance(path, cls):
+      return path
     file = vocabulary_files.find(path)
     path, kind = os.fspath(file), file.form
     if kind == TOKENIZER_JSON:
@@ -144,6 +147,10 @@ class Vocabulary:
     names = {r: t for r, t in family.special_tokens.items() if t in tokens}
     names |= dict(_load_role_names(file))
     return cls(tuple(tokens), path, kind, tuple(sorted(names.items())), **rules)
+
+  def __fspath__(self):
+    """Returns the path of the file that it came from."""
+    return self.origin
 
   @property
   def size(self):

@@ -2,6 +2,7 @@ import errno
 import json
 import os
 import pathlib
+import sys
 
 import pytest
 
@@ -43,6 +44,25 @@ def test_a_line_of_white_space_is_a_token_that_no_text_has(tmp_path):
   made.save(tmp_path / "copy")
   copy = vocabulary.Vocabulary.load(tmp_path / "copy" / "vocab.txt")
   assert copy.fingerprint == made.vocabulary.fingerprint
+
+
+def test_an_opening_reads_each_file_once_and_sees_what_has_changed(tmp_path):
+  _write(tmp_path, "\n".join([*vocabulary.SPECIAL_TOKENS, "a"]).encode())
+  config = tmp_path / "tokenizer_config.json"
+  config.write_text('{"do_lower_case": false, "tokenizer_class": "XLNet"}')
+  opened, is_counting = [], True
+
+  def count(event, args):
+    if is_counting and event == "open" and str(tmp_path) in str(args[0]):
+      opened.append(os.path.basename(args[0]))
+
+  sys.addaudithook(count)  # For good.
+  options = tokenizers.load(tmp_path).options
+  is_counting = False
+  assert sorted(opened) == ["tokenizer_config.json", "vocab.txt"]
+  assert not options.do_lower_case
+  config.write_text('{"do_lower_case": true}')
+  assert tokenizers.load(tmp_path).options.do_lower_case
 
 
 @pytest.mark.parametrize(
