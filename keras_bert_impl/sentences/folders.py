@@ -176,7 +176,10 @@ def is_one(path):
   Args:
     path: str, as of `read`.
   """
-  return _is_one(hub.opened(path))
+  folder = hub.opened(path)
+  return is_static(folder) or (
+    folder.has(MODULES_FILE) and not _is_cross_encoder(folder)
+  )
 
 
 def copy(source, target):
@@ -198,21 +201,7 @@ def copy(source, target):
 
 def is_static(path):
   """Whether `path`, as of `read`, holds static embeddings."""
-  return _is_static(hub.opened(path))
-
-
-def _is_one(folder):
-  return _is_static(folder) or (
-    folder.has(MODULES_FILE) and not _is_cross_encoder(folder)
-  )
-
-
-def _is_cross_encoder(folder):
-  settings = folder.find_json(_SETTINGS_FILE) or {}
-  return settings.get("model_type") == _CROSS_ENCODER
-
-
-def _is_static(folder):
+  folder = hub.opened(path)
   listed = folder.find_json(MODULES_FILE, list)
   if listed is None:
     config = folder.find_json(_CONFIG_FILE) or {}
@@ -221,6 +210,11 @@ def _is_static(folder):
   first = listed[0] if listed else None
   kind = first.get("type") if isinstance(first, dict) else None
   return str(kind).endswith(f".{STATIC}")
+
+
+def _is_cross_encoder(folder):
+  settings = folder.find_json(_SETTINGS_FILE) or {}
+  return settings.get("model_type") == _CROSS_ENCODER
 
 
 def read(path):
@@ -234,7 +228,7 @@ def read(path):
     ValueError: it has a module that is not known here, or is damaged.
   """
   folder = hub.opened(path, weights=True)
-  if not _is_one(folder):
+  if not is_one(folder):
     return Folder(folder.path)
   transformer, *modules = _check_order(folder, _read_modules(folder))
   if transformer.kind == STATIC:

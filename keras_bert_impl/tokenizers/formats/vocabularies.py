@@ -145,7 +145,7 @@ class Vocabulary:
       text = files.read_text(path, "vocab_file")
       tokens = vocabulary_content.lines(text)
     names = {r: t for r, t in family.special_tokens.items() if t in tokens}
-    names |= dict(_load_role_names(file))
+    names |= _load_role_names(file)
     return cls(tuple(tokens), path, kind, tuple(sorted(names.items())), **rules)
 
   def __fspath__(self):
@@ -291,7 +291,7 @@ def _load_tokenizer_json(cls, file):
   What it says of special tokens goes before what files beside it say.
   """
   fields, usual, named = tokenizer_json.read(file)
-  beside = _load_role_names(file)
+  beside = _load_role_names(file).items()
   beside = {role: t for role, t in beside if t in fields["tokens"]}
   names = usual | beside | named
   origin = os.fspath(file)
@@ -341,7 +341,7 @@ def _check_tokens(vocabulary):
 
 
 def _load_role_names(file):
-  """Returns ((role, token), ...) that files beside a `VocabularyFile` name."""
+  """Returns {role: token} that files beside a `VocabularyFile` name."""
   names = {}
   for name in (file.options_name, ROLES_FILE):
     stored = file.folder.find_json(name) or {}
@@ -355,4 +355,4 @@ def _load_role_names(file):
       elif token is not None:
         path = file.folder.join(name)
         raise ValueError(f"{role}_token ({token!r}) in {path} must be a token.")
-  return tuple(sorted(names.items()))
+  return names
