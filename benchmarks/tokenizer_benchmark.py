@@ -66,7 +66,7 @@ def main(unused_argv):
 def _tokenizers():
   """Returns the tokenizer, and a function of str to a list of ids."""
   path = FLAGS.vocab_file
-  kind = vocabulary_files.find(path).kind
+  kind = tokenizers.Vocabulary.load(path).kind
   if kind == vocabulary_files.WORDPIECE:
     tokenizer = tokenizers.load(path, do_lower_case=FLAGS.do_lower_case)
     original = reference.ReferenceTokenizer(

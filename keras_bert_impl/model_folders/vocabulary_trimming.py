@@ -9,6 +9,7 @@ import numpy as np
 from keras_bert_impl import files, tokenizers
 from keras_bert_impl.checkpoints import extension
 from keras_bert_impl.tokenizers.formats import (
+  tokenizer_json,
   tokenizer_json_trimming,
   tokenizer_json_writing,
   vocabularies,
@@ -47,7 +48,7 @@ def trim(corpus, source, folder, tensors, description):
   content = tokenizer_json_writing.content(vocabulary, options)
   if isinstance(content, str):
     content = content.encode("utf-8")
-  values = vocabulary_files.parse_tokenizer_json(content, path)
+  values = tokenizer_json.parse(content, path)
   # Of a SentencePiece model both may cut a text differently where two ways are
   # equally probable.
   files.write_json(path, values)

@@ -16,10 +16,7 @@ import typing
 from absl import logging
 
 from keras_bert_impl import calls
-from keras_bert_impl.tokenizers.formats import (
-  tokenizer_options,
-  vocabulary_files,
-)
+from keras_bert_impl.tokenizers.formats import vocabularies, vocabulary_files
 from keras_bert_impl.tokenizers.formats.tokenizer_options import (
   BytePairOptions,
   SentencePieceOptions,
@@ -76,16 +73,14 @@ def load(
     ValueError: if it is unusable, its kind has no such option, or there is no
       such family.
   """
-  file = vocabulary_files.find(path)
-  options = tokenizer_options.resolve(file, default_family, **options)
-  return make(file, options)
+  return make(*vocabularies.find(path, default_family, **options))
 
 
 def make(vocabulary, options):
   """Returns the tokenizer of a vocabulary; as `load`.
 
   Args:
-    vocabulary: `Vocabulary` of a file, or `VocabularyFile`.
+    vocabulary: `Vocabulary` of a file.
     options: as `options.resolve` returns them.
   """
   kind = vocabulary.kind

@@ -27,6 +27,8 @@ from keras_bert_impl.tokenizers.formats.vocabulary_files import (
   WORDPIECE,
 )
 
+# The kind of each type of model.
+_TYPES = {"WordPiece": WORDPIECE, "BPE": BYTE_BPE, "Unigram": SENTENCEPIECE}
 _BYTE_PIECES = frozenset(f"<0x{byte:02X}>" for byte in range(256))
 # RE2 counts no further.
 _MOST_WORD_CHARACTERS = 1000
@@ -46,15 +48,15 @@ def read(file):
     FileNotFoundError: there is no such file.
     ValueError: it is damaged, or asks for what the tokenizers here cannot do.
   """
-  options = tokenizer_options.of_bert_class(file)
-  return _read(file.content, os.fspath(file), options)
+  path, options = os.fspath(file), tokenizer_options.of_bert_class(file)
+  return _read(files.read_bytes(path, "vocab_file"), path, options)
 
 
 # A large vocabulary takes a second.
 @functools.lru_cache(maxsize=1)
 def _read(content, path, options):
-  values = vocabulary_files.parse_tokenizer_json(content, path)
-  kind = vocabulary_files.MODELS[values["model"]["type"]]
+  values = parse(content, path)
+  kind = _TYPES[values["model"]["type"]]
   if options and kind == WORDPIECE:
     values, content = _of_class(values, content, options)
   model = values["model"]
@@ -87,6 +89,34 @@ def _read(content, path, options):
   rules, more = _MODELS[kind](model, place, tokens, rules)
   fields = {"tokens": tuple(tokens), "kind": kind, "rules": rules, **more}
   return fields, _usual_roles(added), named
+
+
+def parse(content, path):
+  """Returns the values of a tokenizer.json, dict.
+
+  Args:
+    content: bytes, the whole file.
+    path: str, of the file, for messages.
+
+  Raises:
+    ValueError: it is no JSON, or its model is of no known type.
+  """
+  values = files.parse_json(files.decode(content, path), path)
+  model = files.field(values, "model", dict, path)
+  place = f"model in {path}"
+  # Files of older versions leave the type out.
+  kind = files.field(model, "type", str, place, _guess_model(model))
+  if kind not in _TYPES:
+    raise ValueError(
+      f"type ({kind!r}) of {place} must be one of {', '.join(_TYPES)}."
+    )
+  return values | {"model": model | {"type": kind}}
+
+
+def _guess_model(model):
+  if "merges" in model:
+    return "BPE"
+  return "Unigram" if "unk_id" in model else "WordPiece"
 
 
 def _of_class(values, content, options):

@@ -136,11 +136,12 @@ class Vocabulary:
       merges = files.read_text(merges_file, "merges_file")
       rules["merges"] = vocabulary_content.merges(merges, merges_file, tokens)
     elif kind == SENTENCEPIECE:
-      pieces = files.parse_pieces(file.content, path)
+      content = files.read_bytes(path, "vocab_file")
+      pieces = files.parse_pieces(content, path)
       listed = file.listed_pieces
       tokens = listed or family.piece_tokens(pieces)
       rules["is_listed"] = bool(listed)
-      rules["model"] = file.content
+      rules["model"] = content
     else:
       text = files.read_text(path, "vocab_file")
       tokens = vocabulary_content.lines(text)

@@ -32,8 +32,6 @@ FILE_NAMES = {
 # ".spm" is KerasHub's.
 _MODEL_ENDS = (".model", ".spm")
 TOKENIZER_JSON = "tokenizer.json"
-# The kind of each model in a tokenizer.json.
-MODELS = {"WordPiece": WORDPIECE, "BPE": BYTE_BPE, "Unigram": SENTENCEPIECE}
 _STANDARD_NAMES = (TOKENIZER_JSON, *FILE_NAMES.values())
 MERGES_FILE = "merges.txt"
 OPTIONS_FILE = "tokenizer_config.json"
@@ -64,27 +62,10 @@ class VocabularyFile(os.PathLike):
 
   __str__ = __fspath__
 
-  @functools.cached_property
-  def content(self):
-    """The bytes of the file.
-
-    Raises:
-      FileNotFoundError: there is no such file.
-    """
-    return files.read_bytes(os.fspath(self), "vocab_file")
-
   @property
   def form(self):
     """TOKENIZER_JSON or the kind of another vocabulary, by its name."""
     return format_of(self.name)
-
-  @property
-  def kind(self):
-    """The kind, which a tokenizer.json says itself, so that it must exist."""
-    if self.form != TOKENIZER_JSON:
-      return self.form
-    values = parse_tokenizer_json(self.content, os.fspath(self))
-    return MODELS[values["model"]["type"]]
 
   @functools.cached_property
   def options_name(self):
@@ -160,36 +141,6 @@ class VocabularyFile(os.PathLike):
   def config(self, name="config.json"):
     """Returns what a JSON file beside it says of the model, dict."""
     return self.folder.find_json(name) or {}
-
-
-# Several megabytes, which whoever opens a tokenizer asks for more than once.
-@functools.lru_cache(maxsize=1)
-def parse_tokenizer_json(content, path):
-  """Returns the content of a tokenizer.json, dict; not to be changed.
-
-  Args:
-    content: bytes, the whole file.
-    path: str, of the file, for messages.
-
-  Raises:
-    ValueError: it is no JSON, or its model is none of `MODELS`.
-  """
-  values = files.parse_json(files.decode(content, path), path)
-  model = files.field(values, "model", dict, path)
-  place = f"model in {path}"
-  # Files of older versions leave the type out.
-  kind = files.field(model, "type", str, place, _guess_model(model))
-  if kind not in MODELS:
-    raise ValueError(
-      f"type ({kind!r}) of {place} must be one of {', '.join(MODELS)}."
-    )
-  return values | {"model": model | {"type": kind}}
-
-
-def _guess_model(model):
-  if "merges" in model:
-    return "BPE"
-  return "Unigram" if "unk_id" in model else "WordPiece"
 
 
 def check_family(name, place=""):
