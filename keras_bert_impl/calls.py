@@ -16,7 +16,7 @@ from typing import NamedTuple
 from keras_bert_impl import file_errors, foreign_names
 
 _F = typing.TypeVar("_F", bound=Callable[..., typing.Any])
-_PACKAGE = f"{__name__.partition('.')[0]}."
+PACKAGE = f"{__name__.partition('.')[0]}."
 
 
 class Rule(NamedTuple):
@@ -200,7 +200,7 @@ def checked(function: _F, rules=RULES) -> _F:
 
   @functools.wraps(function)
   def call(*args, **named):
-    bound = _bind(function, signature, rules, args, named)
+    bound = bind(function, signature, rules, args, named)
     try:
       return function(*bound.args, **bound.kwargs)
     except Exception as error:
@@ -224,7 +224,7 @@ class Public(metaclass=foreign_names.Meta):
 
   def __init_subclass__(cls, **named):
     super().__init_subclass__(**named)
-    if cls.__module__.startswith(_PACKAGE):  # Not those of users.
+    if cls.__module__.startswith(PACKAGE):  # Not those of users.
       check_methods(cls, cls.checked_methods)
 
   if not typing.TYPE_CHECKING:  # It would hide names that there are not.
@@ -257,8 +257,16 @@ def checked_init(dataclass):
   return check_methods(dataclass, ("__init__",), rules)
 
 
-def _bind(function, signature, rules, args, named):
-  """Returns the `inspect.BoundArguments` of a call, all of them right."""
+def bind(function, signature, rules, args, named):
+  """Returns the `inspect.BoundArguments` of a call, all of them right.
+
+  Args:
+    function: callable, as which messages name it.
+    signature: `inspect.Signature`.
+    rules: as of `checked`.
+    args: tuple, given by place.
+    named: dict, given by name.
+  """
   try:
     bound = signature.bind(*args, **named)
   except TypeError as error:

@@ -1,6 +1,7 @@
 """Types: documents have no errors, and wrong calls are found."""
 
 import dataclasses
+import inspect
 import json
 import pathlib
 import shutil
@@ -9,9 +10,10 @@ import sys
 import types
 import typing
 
+import keras
 import pytest
 
-from keras_bert_impl import kinds
+from keras_bert_impl import kinds, layers
 from keras_bert_impl.estimators import typed
 from keras_bert_impl.kinds.answers import question_answerer
 from keras_bert_impl.kinds.embeddings.encoders import encoder_training
@@ -25,6 +27,7 @@ from tests import test_documents
 
 CHECKER = shutil.which("basedpyright", path=pathlib.Path(sys.executable).parent)
 WRONG = pathlib.Path(__file__).with_name("wrongly_typed.py")
+LAYERS = "uses_of_layers.py"
 PAGES = ("README.md", "docs/python.md", "docs/embeddings.md")
 # What `fit` has by other names, or finds out itself.
 OTHERS = {
@@ -34,15 +37,41 @@ OTHERS = {
 }
 
 
+def arguments_of_layers():
+  """Returns {public layer: its constructor's arguments by name}, of all."""
+  classes = [getattr(layers, name) for name in layers.__all__]
+  return {
+    each.__name__: {
+      name: parameter
+      for name, parameter in inspect.signature(each.__init__).parameters.items()
+      if name != "self" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    }
+    for each in classes
+    if isinstance(each, type) and issubclass(each, keras.layers.Layer)
+  }
+
+
+def uses_of_layers():
+  """Returns a program that makes each public layer and reads its arguments."""
+  lines = ["import keras_bert_impl as kb", ""]
+  for name, arguments in arguments_of_layers().items():
+    needed = [4 for each in arguments.values() if each.default is each.empty]
+    given = ", ".join([*map(str, needed), 'name="own"', 'dtype="float32"'])
+    lines.append(f"layer = kb.{name}({given})")
+    lines += [f"reveal_type(layer.{each})  # {name}" for each in arguments]
+  return "\n".join(lines)
+
+
 @pytest.fixture(scope="module")
-def errors(tmp_path_factory):
-  """{file name: lines with errors} of the documents and the wrong calls."""
+def found(tmp_path_factory):
+  """What the checker says of the documents, wrong calls and layers, dicts."""
   folder = tmp_path_factory.mktemp("typed")
   for page in PAGES:
     blocks = test_documents.blocks(test_documents.ROOT / page, "python")
     name = f"{pathlib.Path(page).stem.lower()}_page.py"
     (folder / name).write_text("\n".join(blocks), encoding="utf-8")
   shutil.copy(WRONG, folder)
+  (folder / LAYERS).write_text(uses_of_layers())
   settings = {
     "typeCheckingMode": "standard",
     "extraPaths": [str(test_documents.ROOT)],
@@ -61,18 +90,25 @@ def errors(tmp_path_factory):
     text=True,
     check=False,
   )
-  found = {path.name: set() for path in folder.glob("*.py")}
-  for each in json.loads(process.stdout)["generalDiagnostics"]:
+  return json.loads(process.stdout)["generalDiagnostics"]
+
+
+@pytest.fixture(scope="module")
+def errors(found):
+  """{file name: lines with errors}."""
+  pages = [f"{pathlib.Path(page).stem.lower()}_page.py" for page in PAGES]
+  lines = {name: set() for name in (*pages, WRONG.name, LAYERS)}
+  for each in found:
     if each["severity"] == "error":
       name = pathlib.Path(each["file"]).name
-      found[name].add(each["range"]["start"]["line"] + 1)
-  return found
+      lines[name].add(each["range"]["start"]["line"] + 1)
+  return lines
 
 
 @pytest.mark.integration
 @pytest.mark.skipif(CHECKER is None, reason="basedpyright is not installed")
 def test_the_code_of_documents_has_no_errors(errors):
-  pages = {name: lines for name, lines in errors.items() if name != WRONG.name}
+  pages = {name: lines for name, lines in errors.items() if "_page" in name}
   assert len(pages) == len(PAGES)
   assert not any(pages.values()), pages
 
@@ -85,6 +121,23 @@ def test_each_wrong_call_is_found(errors):
   expected = set(range(first, len(lines) + 1))
   assert len(expected) >= 40
   assert errors[WRONG.name] == expected
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(CHECKER is None, reason="basedpyright is not installed")
+def test_the_arguments_of_each_layer_are_attributes_of_known_types(
+  found, errors
+):
+  assert errors[LAYERS] == set()
+  types_ = [
+    each["message"].rpartition(" is ")[2]
+    for each in found
+    if pathlib.Path(each["file"]).name == LAYERS
+  ]
+  program = uses_of_layers()
+  assert len(types_) == program.count("reveal_type") > 100
+  wrong = [x for x in types_ if "Unknown" in x or x == '"Any"']
+  assert not wrong
 
 
 def fields(*config_classes):

@@ -59,3 +59,9 @@ def test_sizes_that_must_be_given_are_checked(name):
   for wrong in needed:
     with pytest.raises(ValueError, match=f"{wrong} .'four'. of "):
       layer_class(**(needed | {wrong: "four"}))
+
+
+def test_a_default_of_the_class_hides_no_layer_on_torch():
+  # There layers inside are no attributes, but found where there are none.
+  assert not hasattr(layers.SelfAttention, "kind")
+  assert layers.SelfAttention(2).kind.chunk_size is None

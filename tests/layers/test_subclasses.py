@@ -1,10 +1,13 @@
 """Layers that users derive from layers of the library."""
 
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
 
 import keras_bert_impl as kb
+from keras_bert_impl.layers.basics import layer as base
 
 register = keras.saving.register_keras_serializable("tests")
 
@@ -39,13 +42,28 @@ class Placed(kb.TransformerBlock):
     self.scale = scale
 
 
-@register
-class Kept(kb.TransformerBlock):
-  """A block that keeps arguments as those of the library do."""
+@dataclasses.dataclass(eq=False, repr=False)
+class _NamedArguments(base.Arguments):
+  width: str
+  units: float = 0.5
+  options: tuple = ()
 
-  def __init__(self, width, **others):
-    super().__init__(2, 8, **others)
-    self._keep(locals())
+
+@register
+class Named(_NamedArguments, base.Layer):
+  """A layer of a user, made as those of the library are."""
+
+  def call(self, hidden):
+    return self.units * hidden
+
+
+@register
+class OnPooler(kb.layers.Pooler):
+  """A layer of a user with arguments of names that other layers have."""
+
+  def __init__(self, width, units=0.5, options=(), **others):
+    super().__init__(**others)
+    self.width, self.units, self.options = width, units, options
 
 
 LAYERS = {
@@ -54,7 +72,6 @@ LAYERS = {
   ),
   "small": lambda: Small(2, activation="relu", dtype="bfloat16"),
   "placed": lambda: Placed(2, 8, "relu", 0.3, scale=2),
-  "kept": lambda: Kept("wide", activation="relu"),
 }
 
 
@@ -76,6 +93,16 @@ def test_a_subclass_computes_the_same_in_a_file(tmp_path):
   x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
   again = keras.models.load_model(tmp_path / "model.keras")
   np.testing.assert_allclose(again(x), model(x), atol=1e-6)
+
+
+@pytest.mark.parametrize("layer_class", [Named, OnPooler])
+def test_names_of_our_arguments_are_free_for_users(layer_class):
+  given = {"width": "wide", "units": -1.5, "options": [3]}
+  config = layer_class(**given, name="own").get_config()
+  again = layer_class.from_config(config)
+  assert again.name == "own"
+  assert {key: getattr(again, key) for key in given} == given
+  assert layer_class("wide").units == 0.5
 
 
 def test_arguments_of_the_base_are_checked_in_a_subclass_too():

@@ -30,8 +30,13 @@ class AlibiConfig(parts.Part):
     return config.num_hidden_layers * [{"bias": bias}]
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _LinearPositionBiasArguments(layer.Arguments):
+  num_heads: int
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class LinearPositionBias(layer.Layer):
+class LinearPositionBias(_LinearPositionBiasArguments, layer.Layer):
   """Biases of attention that fall with the distance, on both sides alike.
 
   The bias of head n is -slope_n * distance. The slopes are a geometric series
@@ -46,10 +51,8 @@ class LinearPositionBias(layer.Layer):
   al. 2023 (MosaicBERT), section 3.1, for encoders.
   """
 
-  def __init__(self, num_heads, **kwargs):
-    # Positions stay integers: bfloat16 does not hold all above 256.
-    super().__init__(autocast=False, **kwargs)
-    self._keep(locals())
+  # Positions stay integers: bfloat16 does not hold all above 256.
+  of_keras = {"autocast": False}
 
   def call(self, hidden, position_ids=None):
     """Returns the biases, float32 [B or 1, N, L, L].

@@ -43,8 +43,15 @@ class BucketsConfig(parts.Part):
     return config.num_hidden_layers * [{"bias": bias}]
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _RelativePositionBiasArguments(layer.Arguments):
+  num_heads: int
+  num_buckets: int = 32
+  initializer_range: float = 0.02
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class RelativePositionBias(layer.Layer):
+class RelativePositionBias(_RelativePositionBiasArguments, layer.Layer):
   """Biases of attention scores by distance, one of each head in each bucket.
 
   Half of the buckets are of positions before, half of those after. Of either
@@ -63,12 +70,8 @@ class RelativePositionBias(layer.Layer):
   Source: Raffel et al. 2020, section 2.1; Song et al. 2020 (MPNet).
   """
 
-  def __init__(
-    self, num_heads, num_buckets=32, initializer_range=0.02, **kwargs
-  ):
-    super().__init__(**kwargs)
-    _check_number(f"num_buckets of {self.name}", num_buckets)
-    self._keep(locals())
+  def __post_init__(self):
+    _check_number(f"num_buckets of {self.name}", self.num_buckets)
 
   def build(self, hidden_shape):
     """Creates the weights."""

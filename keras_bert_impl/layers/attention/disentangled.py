@@ -127,8 +127,16 @@ class DisentangledConfig(parts.Part):
     )
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _RelativeEmbeddingsArguments(layer.Arguments):
+  num_distances: int
+  use_layer_norm: bool = False
+  layer_norm_eps: float = 1e-7
+  initializer_range: float = 0.02
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class RelativeEmbeddings(layer.Layer):
+class RelativeEmbeddings(_RelativeEmbeddingsArguments, layer.Layer):
   """Embeddings of relative positions, which all layers share.
 
   Args:
@@ -140,17 +148,6 @@ class RelativeEmbeddings(layer.Layer):
 
   Source: He et al. 2021 (DeBERTa), section 3.1.
   """
-
-  def __init__(
-    self,
-    num_distances,
-    use_layer_norm=False,
-    layer_norm_eps=1e-7,
-    initializer_range=0.02,
-    **kwargs,
-  ):
-    super().__init__(**kwargs)
-    self._keep(locals())
 
   def build(self, hidden_shape):
     """Creates the weights."""
@@ -176,8 +173,21 @@ class RelativeEmbeddings(layer.Layer):
     return keras.KerasTensor((rows, hidden.shape[-1]), self.compute_dtype)
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _DisentangledArguments(layer.Arguments):
+  pos_att_type: str = "c2p|p2c"
+  share_att_key: bool = False
+  use_key_bias: bool = True
+  position_buckets: int = -1
+  max_relative_positions: int = 512
+  dropout_rate: float = 0.1
+  initializer_range: float = 0.02
+  causal_direction: str | None = None
+  chunk_size: int | None = None
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class DisentangledBias(self_attention.AttentionKind):
+class DisentangledBias(_DisentangledArguments, self_attention.AttentionKind):
   """Disentangled attention: scores by relative positions, besides contents.
 
   A pair of tokens has up to three scores: of contents with each other, of the
@@ -202,22 +212,6 @@ class DisentangledBias(self_attention.AttentionKind):
   Source: He et al. 2021 (DeBERTa), section 3.1; He et al. 2023 (DeBERTaV3) and
   microsoft/DeBERTa for buckets.
   """
-
-  def __init__(
-    self,
-    pos_att_type="c2p|p2c",
-    share_att_key=False,
-    use_key_bias=True,
-    position_buckets=-1,
-    max_relative_positions=512,
-    dropout_rate=0.1,
-    initializer_range=0.02,
-    causal_direction=None,
-    chunk_size=None,
-    **kwargs,
-  ):
-    super().__init__(causal_direction, chunk_size, **kwargs)
-    self._keep(locals())
 
   def build(self, hidden_shape):
     """Creates the weights."""

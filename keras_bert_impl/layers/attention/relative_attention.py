@@ -4,6 +4,8 @@ Axes, besides those of `layers`: M tokens of memory, K = M + L tokens that may
 be seen, R = K + L distances from K down to 1 - L.
 """
 
+import dataclasses
+
 import keras
 import numpy as np
 from keras import ops
@@ -16,8 +18,15 @@ from keras_bert_impl.layers.basics import layer
 _UNSEEN = -1e30
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _RelativeAttentionArguments(layer.Arguments):
+  num_heads: int
+  dropout_rate: float = 0.1
+  initializer_range: float = 0.02
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class RelativeAttention(layer.Layer):
+class RelativeAttention(_RelativeAttentionArguments, layer.Layer):
   """Multi-head attention whose scores depend on content, distance and segment.
 
   Of one stream, or of two with the same weights: that of the contents, in which
@@ -33,12 +42,6 @@ class RelativeAttention(layer.Layer):
   Source: Dai et al. 2019 (Transformer-XL), section 3.3; Yang et al. 2019
   (XLNet), sections 2.3 and 2.5.
   """
-
-  def __init__(
-    self, num_heads, dropout_rate=0.1, initializer_range=0.02, **kwargs
-  ):
-    super().__init__(**kwargs)
-    self._keep(locals())
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
@@ -219,8 +222,16 @@ def shift(scores, num_tokens):
   return ops.slice(scores, (0, 0, 0, 0), found)
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _RelativeStructureArguments(layer.Arguments):
+  hidden_size: int
+  use_causal_mask: bool = False
+  same_length: bool = False
+  clamp_len: int = -1
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class RelativeStructure(layer.Layer):
+class RelativeStructure(_RelativeStructureArguments, layer.Layer):
   """Structure of rows: what each token sees, how far off, in which segment.
 
   Args:
@@ -235,16 +246,7 @@ class RelativeStructure(layer.Layer):
   Source: zihangdai/xlnet, modeling.py, transformer_xl.
   """
 
-  def __init__(
-    self,
-    hidden_size,
-    use_causal_mask=False,
-    same_length=False,
-    clamp_len=-1,
-    **kwargs,
-  ):
-    super().__init__(autocast=False, **kwargs)
-    self._keep(locals())
+  of_keras = {"autocast": False}
 
   def call(
     self,

@@ -54,8 +54,14 @@ class RotaryConfig(parts.Part):
     return [{"rotary": angles[base]} for base in bases]
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _RotaryEmbeddingArguments(layer.Arguments):
+  head_size: int
+  base: float = 10000.0
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class RotaryEmbedding(layer.Layer):
+class RotaryEmbedding(_RotaryEmbeddingArguments, layer.Layer):
   """Rotary position embedding (RoPE): cosines and sines of each position.
 
   `SelfAttention` rotates each query and key by the angles of its position, so
@@ -73,12 +79,14 @@ class RotaryEmbedding(layer.Layer):
   Source: Su et al. 2021 (RoFormer), section 3.2.
   """
 
-  def __init__(self, head_size, base=10000.0, **kwargs):
-    # Positions stay float32: bfloat16 does not hold all integers above 256.
-    super().__init__(autocast=False, **kwargs)
-    self._keep(locals())
-    if head_size % 2:
-      raise ValueError(f"head_size ({head_size}) of {self.name} must be even.")
+  # Positions stay float32: bfloat16 does not hold all integers above 256.
+  of_keras = {"autocast": False}
+
+  def __post_init__(self):
+    if self.head_size % 2:
+      raise ValueError(
+        f"head_size ({self.head_size}) of {self.name} must be even."
+      )
 
   def call(self, hidden, position_ids=None):
     """Returns cosines and sines of all angles, in two parts to be added.

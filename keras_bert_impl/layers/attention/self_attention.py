@@ -81,7 +81,13 @@ def of_config(config, dtype, make=None, **options):
   )
 
 
-class AttentionKind(layer.Layer):
+@dataclasses.dataclass(eq=False, repr=False)
+class _AttentionKindArguments(layer.Arguments):
+  causal_direction: str | None = None
+  chunk_size: int | None = None
+
+
+class AttentionKind(_AttentionKindArguments, layer.Layer):
   """Kind of `SelfAttention`: what a position sees of the others, and how.
 
   Args:
@@ -97,15 +103,14 @@ class AttentionKind(layer.Layer):
 
   use_key_bias = True  # Constructors may take it as an argument.
 
-  def __init__(self, causal_direction=None, chunk_size=None, **kwargs):
-    super().__init__(**kwargs)
-    if causal_direction not in (None, *scores.LIMITS):
+  def __post_init__(self):
+    if self.causal_direction not in (None, *scores.LIMITS):
       raise ValueError(
-        f"causal_direction ({causal_direction!r}) of {self.name} must be one of"
-        f" {', '.join(scores.LIMITS)}, or None; 'both' is that of models."
-        "BidirectionalPair, which --objective=bidirectional_pair trains."
+        f"causal_direction ({self.causal_direction!r}) of {self.name} must be"
+        f" one of {', '.join(scores.LIMITS)}, or None; 'both' is that of"
+        " models.BidirectionalPair, which --objective=bidirectional_pair"
+        " trains."
       )
-    self._keep(locals())
 
   def project(self, positions, query, key, training):
     """Returns `positions` as `attend` reads them.
@@ -172,8 +177,18 @@ class FullAttention(AttentionKind):
     return scores.attend(rows, (key, value), drop, size, training)
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _SelfAttentionArguments(layer.Arguments):
+  num_heads: int
+  dropout_rate: float = 0.1
+  kind: AttentionKind | None = None
+  use_bias: bool = True
+  initializer_range: float = 0.02
+  head_size: int | None = None
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class SelfAttention(layer.Layer):
+class SelfAttention(_SelfAttentionArguments, layer.Layer):
   """Multi-head self-attention, scaled dot-product, N heads of size D.
 
   It uses Keras' implicit mask, such as that of `Embedding(mask_zero=True)`, and
@@ -197,19 +212,9 @@ class SelfAttention(layer.Layer):
 
   supports_masking = True
 
-  def __init__(
-    self,
-    num_heads,
-    dropout_rate=0.1,
-    kind=None,
-    use_bias=True,
-    initializer_range=0.02,
-    head_size=None,
-    **kwargs,
-  ):
-    super().__init__(**kwargs)
-    self._keep(locals())
-    self.kind = kind or FullAttention(dtype=self.dtype_policy)
+  def __post_init__(self):
+    kind = self.kind or FullAttention(dtype=self.dtype_policy)
+    self.kind: AttentionKind = kind
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""

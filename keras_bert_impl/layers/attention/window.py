@@ -25,7 +25,7 @@ from keras_bert_impl.layers.attention import (
   scores,
   self_attention,
 )
-from keras_bert_impl.layers.basics import kernels, parts
+from keras_bert_impl.layers.basics import kernels, layer, parts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,8 +71,15 @@ class WindowConfig(parts.Part):
     )
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _LocalAttentionArguments(layer.Arguments):
+  window: int
+  causal_direction: str | None = None
+  chunk_size: int | None = None
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class LocalAttention(self_attention.AttentionKind):
+class LocalAttention(_LocalAttentionArguments, self_attention.AttentionKind):
   """Each position sees those up to half a window away, in time linear in L.
 
   Positions may come as "rotary", as of `RotaryEmbedding`.
@@ -89,13 +96,13 @@ class LocalAttention(self_attention.AttentionKind):
   Source: Beltagy et al. 2020 (Longformer), section 3.1.
   """
 
-  def __init__(self, window, causal_direction=None, chunk_size=None, **kwargs):
-    super().__init__(causal_direction, chunk_size, **kwargs)
-    if not isinstance(window, int) or window < 2:
+  def __post_init__(self):
+    super().__post_init__()
+    if not isinstance(self.window, int) or self.window < 2:
       raise ValueError(
-        f"window ({window!r}) of {self.name} must be an integer of at least 2."
+        f"window ({self.window!r}) of {self.name} must be an integer of at"
+        " least 2."
       )
-    self.window = window
 
   def attend(
     self, query, key, value, seen, positions, drop, *, whole, training

@@ -224,10 +224,8 @@ class Dropout(keras.layers.Layer):
 
   supports_masking = True
 
-  def __init__(self, rate, has_rows=True, **kwargs):
+  def __init__(self, rate: float, has_rows: bool = True, **kwargs):
     super().__init__(**kwargs)
-    if not 0.0 <= rate < 1.0:
-      raise ValueError(f"rate ({rate}) of {self.name} must be in [0, 1).")
     self.rate = rate
     self.has_rows = has_rows
 

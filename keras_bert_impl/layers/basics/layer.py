@@ -5,7 +5,10 @@ create dense layers and norms in `build`, with their own policy; this class
 saves later changes of it, such as those of `quantize("int8")`.
 """
 
+import dataclasses
 import inspect
+import typing
+from collections.abc import Callable
 
 import keras
 from keras import ops
@@ -180,34 +183,67 @@ _RULES = calls.RULES | {
 }
 
 
-class Layer(keras.layers.Layer):
-  """A layer that derives its configuration from its constructor's arguments.
+Activation = str | Callable[..., typing.Any]  # see `kernels.activation`
 
-  Subclasses keep each argument as an attribute of the same name; `_keep` does.
-  The layers that they create with the methods below keep their dtype policies
+
+@dataclasses.dataclass(eq=False, repr=False)
+class Arguments:
+  """Base class of the arguments of a layer's constructor, which are its fields.
+
+    @dataclasses.dataclass(eq=False, repr=False)
+    class _PoolerArguments(layer.Arguments):
+      dropout_rate: float = 0.0
+
+    class Pooler(_PoolerArguments, layer.Layer):
+
+  A class of its own, because of one that derives from Keras' layer, whose bases
+  depend on the backend, type checkers know no constructor.
+  """
+
+  if typing.TYPE_CHECKING:  # What `keras.layers.Layer` takes besides.
+    _: dataclasses.KW_ONLY
+    name: str = ""
+    dtype: typing.Any = None
+    trainable: bool = True
+    activity_regularizer: typing.Any = None
+
+
+class Layer(keras.layers.Layer):
+  """A layer whose constructor and configuration are made of its `Arguments`.
+
+  The constructor checks them by their names, keeps them as attributes, and ends
+  with `__post_init__`, to which it hands those that are properties instead. So
+  it is where a class has `Arguments` among its bases. A user's subclass may
+  have a constructor of its own instead, which keeps the arguments it names.
+
+  The layers that are created with the methods below keep their dtype policies
   when the outer layer is saved.
   """
 
-  def __init_subclass__(cls, **named):
-    super().__init_subclass__(**named)
-    if cls.__module__.startswith("keras_bert_impl."):
-      calls.check_methods(cls, ["__init__"], _RULES)
-
+  of_keras = {}  # Arguments of `keras.layers.Layer` that are always the same.
   norm_bias = True  # Constructors may take it as an argument.
 
+  def __init_subclass__(cls, **named):
+    super().__init_subclass__(**named)
+    for base in cls.__bases__:
+      if issubclass(base, Arguments) and not issubclass(base, Layer):
+        cls.__init__ = cls._constructor = _constructor(base)
+        cls._given = tuple(_parameters(base)[0])
+
   def __new__(cls, *args, **kwargs):
-    """Notes which arguments are given, for `get_config`."""
+    """Notes which arguments are given to a user's class, for `get_config`."""
     layer = super().__new__(cls, *args, **kwargs)
-    layer._given = _given(cls, args, kwargs)
+    if cls.__init__ is not cls._constructor:
+      layer._given = _given(cls, args, kwargs)
     return layer
 
-  def _keep(self, arguments):
-    """Keeps the arguments of the constructor: `locals()` before any others."""
-    owner = arguments.get("__class__", type(self))
-    for name in _parameters(owner)[0]:
-      is_property = isinstance(getattr(type(self), name, None), property)
-      if not is_property:
-        setattr(self, name, arguments[name])
+  def __init__(self, **kwargs):
+    super().__init__(**kwargs | self.of_keras)
+
+  _constructor, _given = __init__, ()
+
+  def __post_init__(self):
+    """Checks the arguments together, and makes what they stand for."""
 
   def get_config(self):
     """Returns the arguments of the constructor; objects in plain types."""
@@ -236,6 +272,19 @@ class Layer(keras.layers.Layer):
       for name, value in inner.items()
     }
     return super().from_config(config | objects)
+
+  def _inner(self, layer_class, name=None, **arguments):
+    """Returns a new layer for inside of this one.
+
+    Args:
+      layer_class: subclass of `Layer`.
+      name: str.
+      **arguments: of its constructor; others that this layer has too, by their
+        names, are as here.
+    """
+    for key in set(layer_class._given) & set(type(self)._given) - {*arguments}:
+      arguments[key] = getattr(self, key)
+    return layer_class(**arguments, dtype=self.dtype_policy, name=name)
 
   def _weight(self, name, *shape, autocast=True):
     """Returns a new weight of random numbers."""
@@ -296,6 +345,34 @@ class Layer(keras.layers.Layer):
     restore_inner_state(self, state)
 
 
+def _constructor(arguments):
+  """Returns the constructor of a layer, given the class of its `Arguments`."""
+  own = inspect.signature(arguments.__init__)
+  others = inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)
+  signature = own.replace(parameters=[*own.parameters.values(), others])
+  is_ours = arguments.__module__.startswith(calls.PACKAGE)
+  rules = _RULES if is_ours else {}  # Names of others mean what they like.
+  for owner in arguments.__mro__:
+    for name in own.parameters.keys() & vars(owner).keys():
+      delattr(owner, name)  # On torch a default would hide a layer.
+
+  def __init__(self, *args, **kwargs):
+    bound = calls.bind(__init__, signature, rules, (self, *args), kwargs)
+    bound.apply_defaults()
+    given, made = bound.arguments, {}
+    del given["self"]
+    Layer.__init__(self, **given.pop("kwargs"))
+    for name, value in given.items():
+      if isinstance(getattr(type(self), name, None), property):
+        made[name] = value
+      else:
+        setattr(self, name, value)
+    self.__post_init__(**made)
+
+  __init__.__signature__ = signature
+  return __init__
+
+
 def _parameters(layer_class):
   """Returns {name: `inspect.Parameter`} of a class' own constructor.
 
@@ -323,7 +400,8 @@ def _given(layer_class, args, kwargs):
   """
   names, passes_on = {}, True
   for owner in layer_class.__mro__[: layer_class.__mro__.index(Layer)]:
-    if "__init__" in vars(owner) and passes_on:
+    is_layer = issubclass(owner, Layer)
+    if is_layer and "__init__" in vars(owner) and passes_on:
       own, passes_on = _parameters(owner)
       places = [n for n, p in own.items() if p.kind != p.KEYWORD_ONLY]
       by_place = places[: len(args)]

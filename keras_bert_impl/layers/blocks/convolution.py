@@ -64,8 +64,18 @@ def of_config(config, dtype, use_sequence_ids):
   )
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _TokenConvolutionArguments(layer.Arguments):
+  kernel_size: int = 3
+  groups: int = 1
+  activation: layer.Activation = "tanh"
+  dropout_rate: float = 0.1
+  layer_norm_eps: float = 1e-7
+  initializer_range: float = 0.02
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class TokenConvolution(layer.Layer):
+class TokenConvolution(_TokenConvolutionArguments, layer.Layer):
   """Convolution of neighbouring tokens, added to the output of a block.
 
   Args:
@@ -79,19 +89,6 @@ class TokenConvolution(layer.Layer):
 
   Source: microsoft/DeBERTa (version 2), bert.py, ConvLayer.
   """
-
-  def __init__(
-    self,
-    kernel_size=3,
-    groups=1,
-    activation="tanh",
-    dropout_rate=0.1,
-    layer_norm_eps=1e-7,
-    initializer_range=0.02,
-    **kwargs,
-  ):
-    super().__init__(**kwargs)
-    self._keep(locals())
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""

@@ -127,8 +127,24 @@ def to_hidden_size(config, dtype, hidden):
   )(hidden)
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _EmbeddingsArguments(layer.Arguments):
+  vocab_size: int
+  embedding_size: int
+  max_position_embeddings: int = 512
+  type_vocab_size: int = 2
+  position_embedding_type: str = "learned"
+  position_offset: int = 0
+  dropout_rate: float = 0.1
+  layer_norm_eps: float = 1e-12
+  initializer_range: float = 0.02
+  hidden_size: int | None = None
+  clears_padding: bool = False
+  norm_bias: bool = True
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class Embeddings(layer.Layer):
+class Embeddings(_EmbeddingsArguments, layer.Layer):
   """Sum of word, segment and position embeddings, with LayerNorm and dropout.
 
   Args:
@@ -152,25 +168,8 @@ class Embeddings(layer.Layer):
   RoBERTa for the offset.
   """
 
-  def __init__(
-    self,
-    vocab_size,
-    embedding_size,
-    max_position_embeddings=512,
-    type_vocab_size=2,
-    position_embedding_type="learned",
-    position_offset=0,
-    dropout_rate=0.1,
-    layer_norm_eps=1e-12,
-    initializer_range=0.02,
-    hidden_size=None,
-    clears_padding=False,
-    norm_bias=True,
-    **kwargs,
-  ):
-    # Keras may pass ids as floats; bfloat16 would round them.
-    super().__init__(autocast=False, **kwargs)
-    self._keep(locals())
+  # Keras may pass ids as floats; bfloat16 would round them.
+  of_keras = {"autocast": False}
 
   def build(self, input_ids_shape, **other_shapes):
     """Creates the weights."""

@@ -1,15 +1,24 @@
 """DeBERTa's enhanced mask decoder: the last block, with positions."""
 
+import dataclasses
+
 import keras
 from keras import ops
 
 from keras_bert_impl.layers.basics import layer
-from keras_bert_impl.layers.blocks import embeddings
+from keras_bert_impl.layers.blocks import embeddings, transformer_block
 
 _NUM_ROUNDS = 2
 
 
-class MaskDecoder(layer.Layer):
+@dataclasses.dataclass(eq=False, repr=False)
+class _MaskDecoderArguments(layer.Arguments):
+  block: transformer_block.TransformerBlock
+  max_position_embeddings: int = 512
+  initializer_range: float = 0.02
+
+
+class MaskDecoder(_MaskDecoderArguments, layer.Layer):
   """Applies a block twice more, with absolute positions in its queries.
 
   Keys and values come from the input of the block. The queries are first that
@@ -30,12 +39,8 @@ class MaskDecoder(layer.Layer):
 
   position_embedding_type, position_offset = "learned", 0
 
-  def __init__(
-    self, block, max_position_embeddings=512, initializer_range=0.02, **kwargs
-  ):
-    # Ids stay integers, as in `Embeddings`.
-    super().__init__(autocast=False, **kwargs)
-    self._keep(locals())
+  # Ids stay integers, as in `Embeddings`.
+  of_keras = {"autocast": False}
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the table, under the name that DeBERTa's releases have."""

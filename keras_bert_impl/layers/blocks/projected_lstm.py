@@ -44,8 +44,16 @@ class RecurrentConfig(parts.Part):
     return RecurrentConfig.is_used(self)
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _ProjectedLSTMArguments(layer.Arguments):
+  units: int
+  projection_size: int
+  is_reversed: bool = False
+  initializer_range: float = 0.02
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class ProjectedLSTM(layer.Layer):
+class ProjectedLSTM(_ProjectedLSTMArguments, layer.Layer):
   """An LSTM whose output is a projection of its state, which it reads again.
 
   Padding changes no other output; its own are zeros. It computes in float32
@@ -61,16 +69,7 @@ class ProjectedLSTM(layer.Layer):
   Source: Sak et al. 2014, section 2; Peters et al. 2018, section 3.4.
   """
 
-  def __init__(
-    self,
-    units,
-    projection_size,
-    is_reversed=False,
-    initializer_range=0.02,
-    **kwargs,
-  ):
-    super().__init__(**{**kwargs, "dtype": "float32"})
-    self._keep(locals())
+  of_keras = {"dtype": "float32"}
 
   # Keras 3.12 passes no shapes for arguments whose names end in "mask".
   def build(self, hidden_shape, input_mask_shape=None):
@@ -132,8 +131,16 @@ class _Cell(keras.layers.Layer):
     return output, [output, cell]
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _BidirectionalBlockArguments(layer.Arguments):
+  units: int
+  is_residual: bool = True
+  dropout_rate: float = 0.1
+  initializer_range: float = 0.02
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class BidirectionalBlock(layer.Layer):
+class BidirectionalBlock(_BidirectionalBlockArguments, layer.Layer):
   """A layer of ELMo: an LSTM in each direction, perhaps added to its input.
 
   Args:
@@ -145,17 +152,6 @@ class BidirectionalBlock(layer.Layer):
 
   Source: Peters et al. 2018, sections 3.1 and 3.4.
   """
-
-  def __init__(
-    self,
-    units,
-    is_residual=True,
-    dropout_rate=0.1,
-    initializer_range=0.02,
-    **kwargs,
-  ):
-    super().__init__(**kwargs)
-    self._keep(locals())
 
   def build(self, forward_shape, backward_shape, input_mask_shape=None):
     """Creates the weights."""

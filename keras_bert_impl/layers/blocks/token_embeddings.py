@@ -1,5 +1,7 @@
 """Word embeddings alone, and the embedding of a query."""
 
+import dataclasses
+
 import keras
 from keras import ops
 
@@ -7,8 +9,17 @@ from keras_bert_impl.layers.basics import layer
 from keras_bert_impl.layers.blocks import embeddings
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _TokenEmbeddingsArguments(layer.Arguments):
+  vocab_size: int
+  embedding_size: int
+  type_vocab_size: int = 4
+  dropout_rate: float = 0.1
+  initializer_range: float = 0.02
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class TokenEmbeddings(layer.Layer):
+class TokenEmbeddings(_TokenEmbeddingsArguments, layer.Layer):
   """Word embeddings without positions or segments, as XLNet has them.
 
   Args:
@@ -22,18 +33,8 @@ class TokenEmbeddings(layer.Layer):
   Source: Yang et al. 2019, section 2.3.
   """
 
-  def __init__(
-    self,
-    vocab_size,
-    embedding_size,
-    type_vocab_size=4,
-    dropout_rate=0.1,
-    initializer_range=0.02,
-    **kwargs,
-  ):
-    # Ids stay integers, as in `Embeddings`.
-    super().__init__(autocast=False, **kwargs)
-    self._keep(locals())
+  # Ids stay integers, as in `Embeddings`.
+  of_keras = {"autocast": False}
 
   def build(self, input_ids_shape, target_mapping_shape=None, **other_shapes):
     """Creates the weights; without queries, theirs is not trained."""

@@ -125,8 +125,20 @@ def final_norm(config, dtype):
   )
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _ResidualOutputArguments(base.Arguments):
+  dropout_rate: float = 0.1
+  use_dense: bool = True
+  use_bias: bool = True
+  use_norm: bool = True
+  norm_first: bool = False
+  norm_bias: bool = True
+  layer_norm_eps: float = 1e-12
+  initializer_range: float = 0.02
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class ResidualOutput(base.Layer):
+class ResidualOutput(_ResidualOutputArguments, base.Layer):
   """Dense layer, dropout, residual sum and LayerNorm: the end of half a block.
 
   A half is `output(sublayer(output.norm_before(hidden)), hidden)`. With
@@ -147,21 +159,6 @@ class ResidualOutput(base.Layer):
   """
 
   supports_masking = True
-
-  def __init__(
-    self,
-    dropout_rate=0.1,
-    use_dense=True,
-    use_bias=True,
-    use_norm=True,
-    norm_first=False,
-    norm_bias=True,
-    layer_norm_eps=1e-12,
-    initializer_range=0.02,
-    **kwargs,
-  ):
-    super().__init__(**kwargs)
-    self._keep(locals())
 
   def build(self, update_shape, hidden_shape):
     """Creates the weights."""
@@ -209,21 +206,32 @@ def _residual_output(layer, use_bias, use_norm=True):
     # layer: smaller kernels keep this sum from growing with the number of
     # layers; Shoeybi et al. 2019 (Megatron-LM), section 4.2.
     stddev /= math.sqrt(2 * layer.num_layers)
-  return ResidualOutput(
-    layer.dropout_rate,
+  return layer._inner(
+    ResidualOutput,
+    "output",
     use_bias=use_bias,
     use_norm=use_norm,
     norm_first=options.norm_first,
     norm_bias=options.norm_bias,
-    layer_norm_eps=layer.layer_norm_eps,
     initializer_range=stddev,
-    dtype=layer.dtype_policy,
-    name="output",
   )
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _FeedForwardArguments(base.Arguments):
+  intermediate_size: int
+  activation: base.Activation = "gelu"
+  dropout_rate: float = 0.1
+  inner_dropout_rate: float = 0.0
+  layer_norm_eps: float = 1e-12
+  initializer_range: float = 0.02
+  options: BlockConfig | None = None
+  num_layers: int | None = None
+  use_own_scope: bool = True
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class FeedForward(base.Layer):
+class FeedForward(_FeedForwardArguments, base.Layer):
   """Feed-forward half of a block: a dense layer, then `ResidualOutput`.
 
   With gates, the first dense layer has 2 I columns: the activation of the first
@@ -250,22 +258,8 @@ class FeedForward(base.Layer):
 
   supports_masking = True
 
-  def __init__(
-    self,
-    intermediate_size,
-    activation="gelu",
-    dropout_rate=0.1,
-    inner_dropout_rate=0.0,
-    layer_norm_eps=1e-12,
-    initializer_range=0.02,
-    options=None,
-    num_layers=None,
-    use_own_scope=True,
-    **kwargs,
-  ):
-    super().__init__(**kwargs)
-    options = options or BlockConfig()
-    self._keep(locals())
+  def __post_init__(self):
+    self.options: BlockConfig = self.options or BlockConfig()
 
   def build(self, hidden_shape):
     """Creates the weights."""
@@ -299,8 +293,30 @@ class FeedForward(base.Layer):
     return self.output_layer(inner, hidden, training=training)
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class BlockArguments(base.Arguments):
+  """Arguments of the layers that are a block of an encoder."""
+
+  num_heads: int
+  intermediate_size: int
+  activation: base.Activation = "gelu"
+  dropout_rate: float = 0.1
+  attention_dropout_rate: float = 0.1
+  layer_norm_eps: float = 1e-12
+  initializer_range: float = 0.02
+
+
+@dataclasses.dataclass(eq=False, repr=False)
+class _TransformerBlockArguments(BlockArguments):
+  kind: self_attention.AttentionKind | None = None
+  options: BlockConfig | None = None
+  num_layers: int | None = None
+  use_attention_norm: bool = True
+  head_size: int | None = None
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class TransformerBlock(base.Layer):
+class TransformerBlock(_TransformerBlockArguments, base.Layer):
   """Transformer block: self-attention and feed-forward layer, post-norm or not.
 
   The names of the weights are those of Google's checkpoints:
@@ -328,34 +344,14 @@ class TransformerBlock(base.Layer):
 
   supports_masking = True
 
-  def __init__(
-    self,
-    num_heads,
-    intermediate_size,
-    activation="gelu",
-    dropout_rate=0.1,
-    attention_dropout_rate=0.1,
-    layer_norm_eps=1e-12,
-    initializer_range=0.02,
-    kind=None,
-    options=None,
-    num_layers=None,
-    use_attention_norm=True,
-    head_size=None,
-    **kwargs,
-  ):
-    super().__init__(**kwargs)
-    options = options or BlockConfig()
-    self._keep(locals())
-    self.attention = self_attention.SelfAttention(
-      num_heads,
-      attention_dropout_rate,
-      kind,
-      options.attention_bias,
-      initializer_range,
-      head_size,
-      name="self",
-      dtype=self.dtype_policy,
+  def __post_init__(self, kind):
+    self.options: BlockConfig = self.options or BlockConfig()
+    self.attention = self._inner(
+      self_attention.SelfAttention,
+      "self",
+      dropout_rate=self.attention_dropout_rate,
+      kind=kind,
+      use_bias=self.options.attention_bias,
     )
 
   def build(self, hidden_shape, **other_shapes):
@@ -367,17 +363,7 @@ class TransformerBlock(base.Layer):
       )
       context_shape = (*hidden_shape[:-1], self.attention.context_size)
       self.attention_output.build(context_shape, hidden_shape)
-    self.feed_forward = FeedForward(
-      self.intermediate_size,
-      self.activation,
-      self.dropout_rate,
-      layer_norm_eps=self.layer_norm_eps,
-      options=self.options,
-      num_layers=self.num_layers,
-      use_own_scope=False,
-      initializer_range=self.initializer_range,
-      dtype=self.dtype_policy,
-    )
+    self.feed_forward = self._inner(FeedForward, use_own_scope=False)
     self.feed_forward.build(hidden_shape)
 
   @dropout.rematerialized
@@ -424,6 +410,6 @@ class TransformerBlock(base.Layer):
     return self.attention.attention_probs(read, attention_mask, positions)
 
   @property
-  def kind(self):
+  def kind(self) -> self_attention.AttentionKind:
     """The kind of attention, as of `SelfAttention`."""
     return self.attention.kind

@@ -79,7 +79,7 @@ class TransformerXLConfig(parts.Part):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class TwoStreamBlock(layer.Layer):
+class TwoStreamBlock(transformer_block.BlockArguments, layer.Layer):
   """Transformer block with `RelativeAttention` and feed-forward layer.
 
   Post-norm, each with dropout, the residual sum and LayerNorm; the streams of
@@ -99,49 +99,23 @@ class TwoStreamBlock(layer.Layer):
   Source: Yang et al. 2019, section 2.3; zihangdai/xlnet, modeling.py.
   """
 
-  def __init__(
-    self,
-    num_heads,
-    intermediate_size,
-    activation="gelu",
-    dropout_rate=0.1,
-    attention_dropout_rate=0.1,
-    layer_norm_eps=1e-12,
-    initializer_range=0.02,
-    **kwargs,
-  ):
-    super().__init__(**kwargs)
-    self._keep(locals())
-
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
     with keras.name_scope("attention"):
-      self.attention = relative_attention.RelativeAttention(
-        self.num_heads,
-        self.attention_dropout_rate,
-        name="self",
-        initializer_range=self.initializer_range,
-        dtype=self.dtype_policy,
+      self.attention = self._inner(
+        relative_attention.RelativeAttention,
+        "self",
+        dropout_rate=self.attention_dropout_rate,
       )
       self.attention.build(hidden_shape)
-      self.attention_output = transformer_block.ResidualOutput(
-        self.dropout_rate,
-        use_dense=False,
-        layer_norm_eps=self.layer_norm_eps,
-        name="output",
-        initializer_range=self.initializer_range,
-        dtype=self.dtype_policy,
+      self.attention_output = self._inner(
+        transformer_block.ResidualOutput, "output", use_dense=False
       )
       self.attention_output.build(hidden_shape, hidden_shape)
-    self.feed_forward = transformer_block.FeedForward(
-      self.intermediate_size,
-      self.activation,
-      self.dropout_rate,
+    self.feed_forward = self._inner(
+      transformer_block.FeedForward,
       inner_dropout_rate=self.dropout_rate,
-      layer_norm_eps=self.layer_norm_eps,
       use_own_scope=False,
-      initializer_range=self.initializer_range,
-      dtype=self.dtype_policy,
     )
     self.feed_forward.build(hidden_shape)
 

@@ -1,5 +1,7 @@
 """Head of XLNet that searches starts and ends of answers jointly."""
 
+import dataclasses
+
 import keras
 from keras import ops
 
@@ -8,8 +10,17 @@ from keras_bert_impl.layers.basics import layer
 _NEVER = -1e9  # Logit of places where an answer must not begin or end.
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _AnswerBeamHeadArguments(layer.Arguments):
+  start_n_top: int = 5
+  end_n_top: int = 5
+  dropout_rate: float = 0.1
+  layer_norm_eps: float = 1e-12
+  initializer_range: float = 0.02
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class AnswerBeamHead(layer.Layer):
+class AnswerBeamHead(_AnswerBeamHeadArguments, layer.Layer):
   """Scores starts of answers, ends for the likeliest starts, and "no answer".
 
   Args:
@@ -25,21 +36,6 @@ class AnswerBeamHead(layer.Layer):
 
   Source: zihangdai/xlnet, function_builder.py, get_qa_outputs.
   """
-
-  def __init__(
-    self,
-    start_n_top=5,
-    end_n_top=5,
-    dropout_rate=0.1,
-    layer_norm_eps=1e-12,
-    initializer_range=0.02,
-    **kwargs,
-  ):
-    super().__init__(**kwargs)
-    self._keep(locals())
-    for name, value in (("start_n_top", start_n_top), ("end_n_top", end_n_top)):
-      if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} ({value!r}) must be a positive integer.")
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""

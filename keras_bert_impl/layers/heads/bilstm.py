@@ -1,13 +1,20 @@
 """A bidirectional LSTM over padded sequences."""
 
+import dataclasses
+
 import keras
 from keras import ops
 
 from keras_bert_impl.layers.basics import layer
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _BiLSTMArguments(layer.Arguments):
+  width: int
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class BiLSTM(layer.Layer):
+class BiLSTM(_BiLSTMArguments, layer.Layer):
   """One bidirectional LSTM layer; the outputs are concatenated.
 
   Padding does not change the other outputs; its own are zeros.
@@ -16,10 +23,6 @@ class BiLSTM(layer.Layer):
     width: int, size of the state in each direction.
     **kwargs: of `keras.layers.Layer`.
   """
-
-  def __init__(self, width, **kwargs):
-    super().__init__(**kwargs)
-    self._keep(locals())
 
   # Keras 3.12 passes no shapes for arguments whose names end in "mask".
   def build(self, hidden_shape, input_mask_shape=None):

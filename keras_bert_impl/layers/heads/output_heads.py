@@ -1,5 +1,7 @@
 """Heads: layers on top of the encoder, of all objectives."""
 
+import dataclasses
+
 import keras
 from keras import ops
 
@@ -7,8 +9,18 @@ from keras_bert_impl.layers.basics import kernels
 from keras_bert_impl.layers.basics import layer as base
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _HeadTransformArguments(base.Arguments):
+  units: int
+  activation: base.Activation = "gelu"
+  use_bias: bool = True
+  norm_bias: bool = True
+  layer_norm_eps: float = 1e-12
+  initializer_range: float = 0.02
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class HeadTransform(base.Layer):
+class HeadTransform(_HeadTransformArguments, base.Layer):
   """Dense layer with activation, then LayerNorm: the beginning of a head.
 
   Args:
@@ -23,19 +35,6 @@ class HeadTransform(base.Layer):
   Source: google-research/bert, run_pretraining.py, get_masked_lm_output.
   """
 
-  def __init__(
-    self,
-    units,
-    activation="gelu",
-    use_bias=True,
-    norm_bias=True,
-    layer_norm_eps=1e-12,
-    initializer_range=0.02,
-    **kwargs,
-  ):
-    super().__init__(**kwargs)
-    self._keep(locals())
-
   def build(self, hidden_shape):
     """Creates the weights."""
     self.dense = self._dense(
@@ -48,8 +47,19 @@ class HeadTransform(base.Layer):
     return self.layer_norm(self.dense(hidden))
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _MaskedLanguageModelHeadArguments(base.Arguments):
+  activation: base.Activation = "gelu"
+  layer_norm_eps: float = 1e-12
+  initializer_range: float = 0.02
+  use_bias: bool = True
+  norm_bias: bool = True
+  use_output_bias: bool = True
+  tie_word_embeddings: bool = True
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class MaskedLanguageModelHead(base.Layer):
+class MaskedLanguageModelHead(_MaskedLanguageModelHeadArguments, base.Layer):
   """Masked language model head: logits of the vocabulary at masked positions.
 
   The output matrix is the word embedding table (tied weights), or one of its
@@ -68,36 +78,15 @@ class MaskedLanguageModelHead(base.Layer):
   Source: google-research/bert, run_pretraining.py, get_masked_lm_output.
   """
 
-  def __init__(
-    self,
-    activation="gelu",
-    layer_norm_eps=1e-12,
-    initializer_range=0.02,
-    use_bias=True,
-    norm_bias=True,
-    use_output_bias=True,
-    tie_word_embeddings=True,
-    **kwargs,
-  ):
-    # Keras may pass positions as floats; bfloat16 would round them.
-    super().__init__(autocast=False, **kwargs)
-    self._keep(locals())
+  # Keras may pass positions as floats; bfloat16 would round them.
+  of_keras = {"autocast": False}
 
   def build(
     self, hidden_shape, embedding_table_shape, masked_lm_positions_shape=None
   ):
     """Creates the weights."""
     vocab_size, table_width = embedding_table_shape
-    self.transform = HeadTransform(
-      table_width,
-      self.activation,
-      self.use_bias,
-      self.norm_bias,
-      self.layer_norm_eps,
-      self.initializer_range,
-      dtype=self.dtype_policy,
-      name="transform",
-    )
+    self.transform = self._inner(HeadTransform, "transform", units=table_width)
     self.transform.build((None, hidden_shape[-1]))
     self.output_weights = _own_table(self, embedding_table_shape)
     self.output_bias = None
@@ -143,8 +132,7 @@ class StatesAt(base.Layer):
     **kwargs: of `keras.layers.Layer`.
   """
 
-  def __init__(self, **kwargs):
-    super().__init__(autocast=False, **kwargs)
+  of_keras = {"autocast": False}
 
   def call(self, hidden, positions):
     """Gathers float [B, L, H] at int [B, P], in [0, L), to [B, P, H]."""
@@ -152,8 +140,14 @@ class StatesAt(base.Layer):
     return ops.reshape(found, (*ops.shape(positions), hidden.shape[-1]))
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _VocabularyHeadArguments(base.Arguments):
+  tie_word_embeddings: bool = True
+  initializer_range: float = 0.02
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class VocabularyHead(base.Layer):
+class VocabularyHead(_VocabularyHeadArguments, base.Layer):
   """Language model head without transformation: the tied table, and a bias.
 
   Args:
@@ -164,11 +158,7 @@ class VocabularyHead(base.Layer):
   Source: zihangdai/xlnet, modeling.py, lm_loss.
   """
 
-  def __init__(
-    self, tie_word_embeddings=True, initializer_range=0.02, **kwargs
-  ):
-    super().__init__(autocast=False, **kwargs)
-    self._keep(locals())
+  of_keras = {"autocast": False}
 
   def build(self, hidden_shape, embedding_table_shape):
     """Creates the weights."""
@@ -186,8 +176,16 @@ class VocabularyHead(base.Layer):
     return ops.reshape(logits, (batch, length, embedding_table.shape[0]))
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _SpanBoundaryHeadArguments(base.Arguments):
+  max_span_length: int = 20
+  position_embedding_size: int = 200
+  layer_norm_eps: float = 1e-12
+  initializer_range: float = 0.02
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class SpanBoundaryHead(base.Layer):
+class SpanBoundaryHead(_SpanBoundaryHeadArguments, base.Layer):
   """Span boundary head: predicts masked tokens from the span's two neighbours.
 
   Two dense layers, each with GELU and LayerNorm, on the hidden states of the
@@ -206,17 +204,8 @@ class SpanBoundaryHead(base.Layer):
   released code.
   """
 
-  def __init__(
-    self,
-    max_span_length=20,
-    position_embedding_size=200,
-    layer_norm_eps=1e-12,
-    initializer_range=0.02,
-    **kwargs,
-  ):
-    # Ids stay as they are, as in MaskedLanguageModelHead.
-    super().__init__(autocast=False, **kwargs)
-    self._keep(locals())
+  # Ids stay as they are, as in MaskedLanguageModelHead.
+  of_keras = {"autocast": False}
 
   def build(
     self,
@@ -311,8 +300,14 @@ def _gather_positions(hidden, positions):
   return ops.take(ops.reshape(hidden, (-1, size)), rows, axis=0)
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _ClassificationHeadArguments(base.Arguments):
+  num_classes: int
+  initializer_range: float = 0.02
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class ClassificationHead(base.Layer):
+class ClassificationHead(_ClassificationHeadArguments, base.Layer):
   """Classification head: logits of C classes for each vector.
 
   It serves next sentence, sentence order, labels of sequences or tokens, and
@@ -329,10 +324,6 @@ class ClassificationHead(base.Layer):
 
   supports_masking = True
 
-  def __init__(self, num_classes, initializer_range=0.02, **kwargs):
-    super().__init__(**kwargs)
-    self._keep(locals())
-
   def build(self, hidden_shape):
     """Creates the weights."""
     self.output_weights = self._weight(
@@ -348,8 +339,14 @@ class ClassificationHead(base.Layer):
     return ops.cast(logits + self.output_bias, "float32")
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _DiscriminatorHeadArguments(base.Arguments):
+  activation: base.Activation = "gelu"
+  initializer_range: float = 0.02
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class DiscriminatorHead(base.Layer):
+class DiscriminatorHead(_DiscriminatorHeadArguments, base.Layer):
   """ELECTRA's discriminator head: one logit for each token, was it replaced?
 
   Args:
@@ -360,10 +357,6 @@ class DiscriminatorHead(base.Layer):
   Source: Clark et al. 2020, section 2; google-research/electra,
   run_pretraining.py, _get_discriminator_output.
   """
-
-  def __init__(self, activation="gelu", initializer_range=0.02, **kwargs):
-    super().__init__(**kwargs)
-    self._keep(locals())
 
   def build(self, hidden_shape):
     """Creates the weights."""

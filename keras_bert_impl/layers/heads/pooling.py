@@ -117,8 +117,13 @@ _MAX = "max"
 MODES = (*_WEIGHTS, _MAX)
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _PoolingArguments(layer.Arguments):
+  modes: str | tuple[str, ...] = ("mean",)
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class Pooling(layer.Layer):
+class Pooling(_PoolingArguments, layer.Layer):
   """Pools hidden states [B, L, H] to vectors [B, D], D = H times the modes.
 
   Args:
@@ -138,10 +143,10 @@ class Pooling(layer.Layer):
   pooling.py.
   """
 
-  def __init__(self, modes=("mean",), **kwargs):
-    super().__init__(**kwargs)
-    self.modes = (modes,) if isinstance(modes, str) else tuple(modes)
-    for mode in self.modes:
+  def __post_init__(self):
+    modes = (self.modes,) if isinstance(self.modes, str) else tuple(self.modes)
+    self.modes: tuple[str, ...] = modes
+    for mode in modes:
       if mode not in MODES:
         raise ValueError(
           f"pooling ({mode!r}) must be one of {', '.join(MODES)}."
@@ -167,8 +172,16 @@ class Pooling(layer.Layer):
     return None
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _PoolerArguments(layer.Arguments):
+  initializer_range: float = 0.02
+  activation: layer.Activation = "tanh"
+  use_last_token: bool = False
+  dropout_rate: float = 0.0
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class Pooler(layer.Layer):
+class Pooler(_PoolerArguments, layer.Layer):
   """Dense layer on one token: the first ([CLS]) or the last one.
 
   Args:
@@ -180,17 +193,6 @@ class Pooler(layer.Layer):
 
   Source: google-research/bert, modeling.py.
   """
-
-  def __init__(
-    self,
-    initializer_range=0.02,
-    activation="tanh",
-    use_last_token=False,
-    dropout_rate=0.0,
-    **kwargs,
-  ):
-    super().__init__(**kwargs)
-    self._keep(locals())
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""

@@ -1,5 +1,7 @@
 """Summary of a row of hidden states in one vector, with a dense layer."""
 
+import dataclasses
+
 import keras
 from keras import ops
 
@@ -14,8 +16,17 @@ _READ = {
 TYPES = tuple(_READ)
 
 
+@dataclasses.dataclass(eq=False, repr=False)
+class _SequenceSummaryArguments(layer.Arguments):
+  summary_type: str = "last"
+  use_projection: bool = True
+  activation: layer.Activation = "tanh"
+  dropout_rate: float = 0.1
+  initializer_range: float = 0.02
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class SequenceSummary(layer.Layer):
+class SequenceSummary(_SequenceSummaryArguments, layer.Layer):
   """Reads one place of a row, whatever stands there: dropout, dense layer.
 
   Unlike `Pooler` it knows no mask: rows are padded on the other side.
@@ -35,22 +46,12 @@ class SequenceSummary(layer.Layer):
   Source: zihangdai/xlnet, modeling.py, summarize_sequence.
   """
 
-  def __init__(
-    self,
-    summary_type="last",
-    use_projection=True,
-    activation="tanh",
-    dropout_rate=0.1,
-    initializer_range=0.02,
-    **kwargs,
-  ):
-    super().__init__(**kwargs)
-    if summary_type not in _READ:
+  def __post_init__(self):
+    if self.summary_type not in _READ:
       raise ValueError(
-        f"summary_type ({summary_type!r}) of {self.name} must be one of "
+        f"summary_type ({self.summary_type!r}) of {self.name} must be one of "
         f"{[*_READ]}."
       )
-    self._keep(locals())
 
   def build(self, hidden_shape):
     """Creates the weights."""

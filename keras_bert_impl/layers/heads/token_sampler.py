@@ -3,11 +3,11 @@
 import keras
 from keras import ops
 
-from keras_bert_impl.layers.basics import dropout
+from keras_bert_impl.layers.basics import dropout, layer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class TokenSampler(keras.layers.Layer):
+class TokenSampler(layer.Layer):
   """Replaces masked tokens by samples from the generator's distribution.
 
   Inside `random_seed` the sample depends only on that seed and the layer's
@@ -19,9 +19,8 @@ class TokenSampler(keras.layers.Layer):
   Source: Clark et al. 2020, section 2.
   """
 
-  def __init__(self, **kwargs):
-    # Keras may pass ids as floats; bfloat16 would round them.
-    super().__init__(autocast=False, **kwargs)
+  # Keras may pass ids as floats; bfloat16 would round them.
+  of_keras = {"autocast": False}
 
   def build(
     self,
