@@ -3,7 +3,6 @@
 import dataclasses
 import math
 
-import keras
 from keras import ops
 
 from keras_bert_impl.layers.attention import buckets, disentangled, window
@@ -35,7 +34,6 @@ class _LinearPositionBiasArguments(layer.Arguments):
   num_heads: int
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class LinearPositionBias(_LinearPositionBiasArguments, layer.Layer):
   """Biases of attention that fall with the distance, on both sides alike.
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import keras
 import numpy as np
 from keras import ops
 
@@ -50,7 +49,6 @@ class _RelativePositionBiasArguments(layer.Arguments):
   initializer_range: float = 0.02
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class RelativePositionBias(_RelativePositionBiasArguments, layer.Layer):
   """Biases of attention scores by distance, one of each head in each bucket.
 

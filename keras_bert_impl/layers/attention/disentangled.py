@@ -135,7 +135,6 @@ class _RelativeEmbeddingsArguments(layer.Arguments):
   initializer_range: float = 0.02
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class RelativeEmbeddings(_RelativeEmbeddingsArguments, layer.Layer):
   """Embeddings of relative positions, which all layers share.
 
@@ -186,7 +185,6 @@ class _DisentangledArguments(layer.Arguments):
   chunk_size: int | None = None
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class DisentangledBias(_DisentangledArguments, self_attention.AttentionKind):
   """Disentangled attention: scores by relative positions, besides contents.
 

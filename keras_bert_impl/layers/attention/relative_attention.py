@@ -6,7 +6,6 @@ be seen, R = K + L distances from K down to 1 - L.
 
 import dataclasses
 
-import keras
 import numpy as np
 from keras import ops
 
@@ -25,7 +24,6 @@ class _RelativeAttentionArguments(layer.Arguments):
   initializer_range: float = 0.02
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class RelativeAttention(_RelativeAttentionArguments, layer.Layer):
   """Multi-head attention whose scores depend on content, distance and segment.
 
@@ -230,7 +228,6 @@ class _RelativeStructureArguments(layer.Arguments):
   clamp_len: int = -1
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class RelativeStructure(_RelativeStructureArguments, layer.Layer):
   """Structure of rows: what each token sees, how far off, in which segment.
 

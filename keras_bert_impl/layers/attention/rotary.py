@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import keras
 import numpy as np
 from keras import ops
 
@@ -60,7 +59,6 @@ class _RotaryEmbeddingArguments(layer.Arguments):
   base: float = 10000.0
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class RotaryEmbedding(_RotaryEmbeddingArguments, layer.Layer):
   """Rotary position embedding (RoPE): cosines and sines of each position.
 

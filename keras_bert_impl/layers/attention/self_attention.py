@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import math
 
-import keras
 from keras import ops
 
 from keras_bert_impl.layers.attention import rotary, scores
@@ -147,7 +146,6 @@ class AttentionKind(_AttentionKindArguments, layer.Layer):
     raise NotImplementedError
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class FullAttention(AttentionKind):
   """Each position sees all others, or all on one side of it.
 
@@ -187,7 +185,6 @@ class _SelfAttentionArguments(layer.Arguments):
   head_size: int | None = None
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class SelfAttention(_SelfAttentionArguments, layer.Layer):
   """Multi-head self-attention, scaled dot-product, N heads of size D.
 

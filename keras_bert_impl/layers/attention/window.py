@@ -15,7 +15,6 @@ Source: Beltagy et al. 2020 (Longformer), section 3.1; Warner et al. 2024
 import dataclasses
 import functools
 
-import keras
 from keras import ops
 
 from keras_bert_impl.layers.attention import (
@@ -78,7 +77,6 @@ class _LocalAttentionArguments(layer.Arguments):
   chunk_size: int | None = None
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class LocalAttention(_LocalAttentionArguments, self_attention.AttentionKind):
   """Each position sees those up to half a window away, in time linear in L.
 

@@ -225,6 +225,8 @@ class Layer(keras.layers.Layer):
 
   def __init_subclass__(cls, **named):
     super().__init_subclass__(**named)
+    if cls.__module__.startswith(calls.PACKAGE):  # Users register their own.
+      keras.saving.register_keras_serializable("keras_bert_impl")(cls)
     for base in cls.__bases__:
       if issubclass(base, Arguments) and not issubclass(base, Layer):
         cls.__init__ = cls._constructor = _constructor(base)

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import keras
 from keras import ops
 
 from keras_bert_impl.layers.basics import (
@@ -74,7 +73,6 @@ class _TokenConvolutionArguments(layer.Arguments):
   initializer_range: float = 0.02
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class TokenConvolution(_TokenConvolutionArguments, layer.Layer):
   """Convolution of neighbouring tokens, added to the output of a block.
 

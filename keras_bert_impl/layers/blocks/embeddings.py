@@ -143,7 +143,6 @@ class _EmbeddingsArguments(layer.Arguments):
   norm_bias: bool = True
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class Embeddings(_EmbeddingsArguments, layer.Layer):
   """Sum of word, segment and position embeddings, with LayerNorm and dropout.
 

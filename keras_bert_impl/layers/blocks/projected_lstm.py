@@ -52,7 +52,6 @@ class _ProjectedLSTMArguments(layer.Arguments):
   initializer_range: float = 0.02
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class ProjectedLSTM(_ProjectedLSTMArguments, layer.Layer):
   """An LSTM whose output is a projection of its state, which it reads again.
 
@@ -139,7 +138,6 @@ class _BidirectionalBlockArguments(layer.Arguments):
   initializer_range: float = 0.02
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class BidirectionalBlock(_BidirectionalBlockArguments, layer.Layer):
   """A layer of ELMo: an LSTM in each direction, perhaps added to its input.
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import keras
 from keras import ops
 
 from keras_bert_impl.layers.basics import layer
@@ -18,7 +17,6 @@ class _TokenEmbeddingsArguments(layer.Arguments):
   initializer_range: float = 0.02
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class TokenEmbeddings(_TokenEmbeddingsArguments, layer.Layer):
   """Word embeddings without positions or segments, as XLNet has them.
 

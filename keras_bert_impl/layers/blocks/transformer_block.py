@@ -137,7 +137,6 @@ class _ResidualOutputArguments(base.Arguments):
   initializer_range: float = 0.02
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class ResidualOutput(_ResidualOutputArguments, base.Layer):
   """Dense layer, dropout, residual sum and LayerNorm: the end of half a block.
 
@@ -230,7 +229,6 @@ class _FeedForwardArguments(base.Arguments):
   use_own_scope: bool = True
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class FeedForward(_FeedForwardArguments, base.Layer):
   """Feed-forward half of a block: a dense layer, then `ResidualOutput`.
 
@@ -315,7 +313,6 @@ class _TransformerBlockArguments(BlockArguments):
   head_size: int | None = None
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class TransformerBlock(_TransformerBlockArguments, base.Layer):
   """Transformer block: self-attention and feed-forward layer, post-norm or not.
 

@@ -78,7 +78,6 @@ class TransformerXLConfig(parts.Part):
     return self.is_transformer_xl and reads_last
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class TwoStreamBlock(transformer_block.BlockArguments, layer.Layer):
   """Transformer block with `RelativeAttention` and feed-forward layer.
 

@@ -19,7 +19,6 @@ class _AnswerBeamHeadArguments(layer.Arguments):
   initializer_range: float = 0.02
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class AnswerBeamHead(_AnswerBeamHeadArguments, layer.Layer):
   """Scores starts of answers, ends for the likeliest starts, and "no answer".
 

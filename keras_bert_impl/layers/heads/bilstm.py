@@ -13,7 +13,6 @@ class _BiLSTMArguments(layer.Arguments):
   width: int
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class BiLSTM(_BiLSTMArguments, layer.Layer):
   """One bidirectional LSTM layer; the outputs are concatenated.
 

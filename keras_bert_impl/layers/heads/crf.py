@@ -11,13 +11,11 @@ Axes: T tokens, a prefix of which is real; C tags.
 Source: Lafferty et al. 2001; Lample et al. 2016, section 2.2.
 """
 
-import keras
 from keras import ops
 
 from keras_bert_impl.layers.basics import layer
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class ConditionalRandomField(layer.Layer):
   """The scores of tags that follow one another: the weights of the field.
 

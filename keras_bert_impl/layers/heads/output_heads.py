@@ -19,7 +19,6 @@ class _HeadTransformArguments(base.Arguments):
   initializer_range: float = 0.02
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class HeadTransform(_HeadTransformArguments, base.Layer):
   """Dense layer with activation, then LayerNorm: the beginning of a head.
 
@@ -58,7 +57,6 @@ class _MaskedLanguageModelHeadArguments(base.Arguments):
   tie_word_embeddings: bool = True
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class MaskedLanguageModelHead(_MaskedLanguageModelHeadArguments, base.Layer):
   """Masked language model head: logits of the vocabulary at masked positions.
 
@@ -124,7 +122,6 @@ class MaskedLanguageModelHead(_MaskedLanguageModelHeadArguments, base.Layer):
     )
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class StatesAt(base.Layer):
   """The hidden states of some positions of each row.
 
@@ -146,7 +143,6 @@ class _VocabularyHeadArguments(base.Arguments):
   initializer_range: float = 0.02
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class VocabularyHead(_VocabularyHeadArguments, base.Layer):
   """Language model head without transformation: the tied table, and a bias.
 
@@ -184,7 +180,6 @@ class _SpanBoundaryHeadArguments(base.Arguments):
   initializer_range: float = 0.02
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class SpanBoundaryHead(_SpanBoundaryHeadArguments, base.Layer):
   """Span boundary head: predicts masked tokens from the span's two neighbours.
 
@@ -306,7 +301,6 @@ class _ClassificationHeadArguments(base.Arguments):
   initializer_range: float = 0.02
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class ClassificationHead(_ClassificationHeadArguments, base.Layer):
   """Classification head: logits of C classes for each vector.
 
@@ -345,7 +339,6 @@ class _DiscriminatorHeadArguments(base.Arguments):
   initializer_range: float = 0.02
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class DiscriminatorHead(_DiscriminatorHeadArguments, base.Layer):
   """ELECTRA's discriminator head: one logit for each token, was it replaced?
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import keras
 from keras import ops
 
 from keras_bert_impl.layers.basics import layer, parts
@@ -122,7 +121,6 @@ class _PoolingArguments(layer.Arguments):
   modes: str | tuple[str, ...] = ("mean",)
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class Pooling(_PoolingArguments, layer.Layer):
   """Pools hidden states [B, L, H] to vectors [B, D], D = H times the modes.
 
@@ -180,7 +178,6 @@ class _PoolerArguments(layer.Arguments):
   dropout_rate: float = 0.0
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class Pooler(_PoolerArguments, layer.Layer):
   """Dense layer on one token: the first ([CLS]) or the last one.
 

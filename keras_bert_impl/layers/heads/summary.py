@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import keras
 from keras import ops
 
 from keras_bert_impl.layers.basics import kernels, layer
@@ -25,7 +24,6 @@ class _SequenceSummaryArguments(layer.Arguments):
   initializer_range: float = 0.02
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class SequenceSummary(_SequenceSummaryArguments, layer.Layer):
   """Reads one place of a row, whatever stands there: dropout, dense layer.
 

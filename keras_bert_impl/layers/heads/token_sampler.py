@@ -6,7 +6,6 @@ from keras import ops
 from keras_bert_impl.layers.basics import dropout, layer
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class TokenSampler(layer.Layer):
   """Replaces masked tokens by samples from the generator's distribution.
 

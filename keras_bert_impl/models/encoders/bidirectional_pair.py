@@ -9,7 +9,6 @@ from keras_bert_impl.models.encoders import encoder_model, transformer_encoder
 SCOPE = names.RIGHT_TO_LEFT.rstrip("/")
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class BidirectionalPair(encoder_model.BareEncoder):
   """A left-to-right and a right-to-left encoder, with their outputs joined.
 

@@ -8,7 +8,6 @@ from keras_bert_impl.layers.blocks import embeddings as embeddings_lib
 from keras_bert_impl.models.encoders import encoder_model
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class ElmoEncoder(encoder_model.BareEncoder):
   """Two-directional LSTM encoder: neither direction sees what the other does.
 

@@ -58,6 +58,11 @@ class Model(keras.Model, calls.Public):
   served_head = None
   checked_methods = ("__init__", "from_checkpoint", "from_encoder")
 
+  def __init_subclass__(cls, **named):
+    super().__init_subclass__(**named)
+    if cls.__module__.startswith(calls.PACKAGE):  # Users register their own.
+      keras.saving.register_keras_serializable("keras_bert_impl")(cls)
+
   def __call__(self, inputs, *args, **kwargs):
     """Calls the model with all its inputs.
 

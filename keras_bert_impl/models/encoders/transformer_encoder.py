@@ -51,7 +51,6 @@ class BlockCall(NamedTuple):
     )
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class TransformerEncoder(encoder_model.BareEncoder):
   """Bidirectional (or causal) transformer encoder.
 

@@ -8,7 +8,6 @@ from keras_bert_impl.layers.attention import scores
 from keras_bert_impl.models.encoders import encoder_model
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class XLNetEncoder(encoder_model.BareEncoder):
   """Transformer encoder with the relative positions of Transformer-XL.
 

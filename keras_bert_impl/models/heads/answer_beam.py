@@ -10,7 +10,6 @@ from keras_bert_impl.models.heads import head_model
 _DEFAULT_TOP = 5
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class AnswerBeam(head_model.HeadModel):
   """Question answering that searches starts and ends jointly.
 

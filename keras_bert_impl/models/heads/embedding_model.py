@@ -9,7 +9,6 @@ from keras_bert_impl.models.encoders import encoder_choice, encoder_model
 POOLER = "pooler"
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class EmbeddingModel(encoder_model.EncoderModel):
   """Encoder with pooling: `embeddings` [B, D] of texts.
 

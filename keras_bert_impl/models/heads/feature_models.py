@@ -26,7 +26,6 @@ _STATES = {
 }
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class FeatureTagger(encoder_model.EncoderModel):
   """Token classifier with a BiLSTM on an encoder; outputs as `TokenClassifier`.
 

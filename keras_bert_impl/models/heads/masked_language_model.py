@@ -8,7 +8,6 @@ from keras_bert_impl.models.encoders import encoder_choice
 from keras_bert_impl.models.heads import head_model, mask_decoding
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class MaskedLanguageModel(head_model.HeadModel):
   """Masked language model at every position: `token_logits` [B, L, V].
 

@@ -1,12 +1,9 @@
 """Heads of several tasks on one encoder."""
 
-import keras
-
 from keras_bert_impl.models.encoders import encoder_choice
 from keras_bert_impl.models.heads import head_model
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class MultiTaskClassifier(head_model.HeadModel):
   """Heads of several tasks on one encoder: `NAME/logits` of each.
 

@@ -11,7 +11,6 @@ PROJECTION = "linear/kernel"
 _SIZE = 128
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class MultiVectorEmbeddingModel(head_model.HeadModel):
   """ColBERT: `embeddings` [B, L, D], a vector of length 1 for each token.
 

@@ -8,7 +8,6 @@ from keras_bert_impl.models.encoders import encoder_choice
 from keras_bert_impl.models.heads import head_model
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class MultipleChoice(head_model.HeadModel):
   """Multiple choice: `logits` [B, choices].
 

@@ -7,7 +7,6 @@ from keras_bert_impl.models.encoders import encoder_choice
 from keras_bert_impl.models.heads import head_model
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class QuestionAnswering(head_model.HeadModel):
   """Question answering: `start_logits` and `end_logits` of the answer, [B, L].
 

@@ -1,13 +1,10 @@
 """Which tokens were replaced: ELECTRA's discriminator."""
 
-import keras
-
 from keras_bert_impl import heads, layers
 from keras_bert_impl.models.encoders import encoder_choice
 from keras_bert_impl.models.heads import head_model
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class ReplacedTokenDetector(head_model.HeadModel):
   """ELECTRA's discriminator: `logits` [B, L], above 0 for replaced tokens.
 

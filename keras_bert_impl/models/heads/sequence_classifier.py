@@ -1,14 +1,11 @@
 """Classes, scores or several labels of a text or a pair."""
 
-import keras
-
 from keras_bert_impl import heads
 from keras_bert_impl.checkpoints.naming import names
 from keras_bert_impl.models.encoders import encoder_choice
 from keras_bert_impl.models.heads import head_model
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class SequenceClassifier(head_model.HeadModel):
   """Classifier or regressor of sequences: `logits` [B, C], from the pooler.
 

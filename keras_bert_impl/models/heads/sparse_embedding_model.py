@@ -1,6 +1,5 @@
 """Model of sparse text embeddings: a weight for each token it knows."""
 
-import keras
 from keras import ops
 
 from keras_bert_impl import features, heads
@@ -8,7 +7,6 @@ from keras_bert_impl.models.encoders import encoder_choice
 from keras_bert_impl.models.heads import head_model, masked_language_model
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class SparseEmbeddingModel(head_model.HeadModel):
   """SPLADE: sparse `embeddings` [B, V] of texts, from the masked-LM head.
 

@@ -34,7 +34,6 @@ class StaticConfig:
     return dataclasses.asdict(self)
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class StaticEmbeddingModel(encoder_model.Model):
   """Static embedding model: `embeddings` [B, D], means of rows of a table.
 

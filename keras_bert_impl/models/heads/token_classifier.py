@@ -1,14 +1,11 @@
 """Classes of tokens."""
 
-import keras
-
 from keras_bert_impl import heads
 from keras_bert_impl.checkpoints.naming import names
 from keras_bert_impl.models.encoders import encoder_choice
 from keras_bert_impl.models.heads import feature_models, head_model
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class TokenClassifier(head_model.HeadModel):
   """Token classifier: `logits` [B, L, C].
 

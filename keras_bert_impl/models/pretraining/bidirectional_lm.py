@@ -7,7 +7,6 @@ from keras_bert_impl.models.encoders import bidirectional_pair, elmo_encoder
 from keras_bert_impl.models.heads import head_model, masked_language_model
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class BidirectionalLanguageModel(head_model.HeadModel):
   """Both language models of a pair, at every position.
 
@@ -56,7 +55,6 @@ class BidirectionalLanguageModel(head_model.HeadModel):
     super().__init__(pair, pair.input, outputs, arguments)
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class ElmoLanguageModel(head_model.HeadModel):
   """ELMo's language models, at every position, of one softmax.
 

@@ -2,8 +2,6 @@
 
 import dataclasses
 
-import keras
-
 from keras_bert_impl import calls, choices, configs, features, layers, options
 from keras_bert_impl.layers.blocks import embeddings as embeddings_lib
 from keras_bert_impl.models.encoders import encoder_model, transformer_encoder
@@ -14,7 +12,6 @@ from keras_bert_impl.models.heads import (
 from keras_bert_impl.models.pretraining import disentangled_embeddings
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class ElectraPretrainingModel(encoder_model.Model):
   """ELECTRA's generator, token sampler and discriminator in one model.
 

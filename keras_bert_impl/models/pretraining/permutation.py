@@ -10,7 +10,6 @@ from keras_bert_impl.models.encoders import encoder_model, xlnet_encoder
 from keras_bert_impl.models.heads import head_model
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class PermutationLanguageModel(head_model.HeadModel):
   """Language model of permutations: `token_logits` [B, P, V] at the queries.
 
@@ -54,7 +53,6 @@ class PermutationLanguageModel(head_model.HeadModel):
     super().__init__(encoder, encoder.input, outputs, arguments)
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class PermutationPretrainingModel(encoder_model.EncoderModel):
   """`PermutationLanguageModel` for pre-training, whose inputs are integers.
 

@@ -2,14 +2,11 @@
 
 import collections
 
-import keras
-
 from keras_bert_impl import features
 from keras_bert_impl.models.encoders import encoder_model, transformer_encoder
 from keras_bert_impl.models.heads import head_model, masked_language_model
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class PretrainingModel(head_model.HeadModel):
   """Encoder for pre-training: masked LM head and, optionally, sentence head.
 

@@ -9,7 +9,6 @@ from keras_bert_impl.models.encoders import encoder_model, transformer_encoder
 from keras_bert_impl.models.heads import head_model, masked_language_model
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class SpanBoundaryModel(head_model.HeadModel):
   """Encoder for pre-training SpanBERT: masked LM and span boundary head.
 
