@@ -202,7 +202,7 @@ def _dense_layers(model):
   """Returns {path: `layer.Dense`} of a model."""
   return {
     inner.path: inner
-    for inner in model._flatten_layers()
+    for inner in layer.inner_layers(model)
     if isinstance(inner, layer.Dense)
   }
 

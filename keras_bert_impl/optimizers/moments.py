@@ -141,6 +141,7 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
       learning_rate: float scalar.
       scale: float scalar, factor of the gradient: that of clipping.
     """
+    # Keras knows variables of TensorFlow and its own by keys it does not tell.
     index = self._get_variable_index(variable)
     if isinstance(variable, keras.Variable):
       variable = variable.value

@@ -7,6 +7,7 @@ from keras import tree
 
 from keras_bert_impl import choices, features, layers
 from keras_bert_impl import options as options_lib
+from keras_bert_impl.layers.basics import layer as layer_lib
 from keras_bert_impl.models.encoders import encoder_model
 from keras_bert_impl.serving import servables, stored_weights
 from keras_bert_impl.tokenizers.graph import assembly
@@ -164,7 +165,7 @@ class ModelServable(servables.Servable):
 
 def _embeddings(model):
   """Returns the layer of embeddings inside a model."""
-  for layer in model._flatten_layers():
+  for layer in layer_lib.inner_layers(model):
     if isinstance(layer, layers.Embeddings | layers.TokenEmbeddings):
       return layer
   raise ValueError(

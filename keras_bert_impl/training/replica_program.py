@@ -10,7 +10,7 @@ import dataclasses
 import re
 
 import tensorflow as tf
-from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+from tensorflow.compiler.tf2xla.ops import gen_xla_ops  # tf.raw_ops has none.
 
 from keras_bert_impl.training import training_loop
 
@@ -82,7 +82,10 @@ class _Replicas(tf.distribute.Strategy):
 
 
 class _ReplicasExtended(tf.distribute.StrategyExtended):
-  """The parts of a strategy that training loop, Keras and tf.function use."""
+  """The parts of a strategy that training loop, Keras and tf.function use.
+
+  Some are private: TensorFlow has no other way to make a strategy.
+  """
 
   def __init__(self, strategy, num_replicas):
     super().__init__(strategy)

@@ -12,6 +12,7 @@ import pytest
 
 from keras_bert_impl import layers, models
 from keras_bert_impl.checkpoints import reading
+from keras_bert_impl.layers.basics import layer as layer_lib
 from tests import slow
 from tests.models import every_model
 
@@ -36,7 +37,9 @@ def assert_reloads(model, folder):
 
 
 def policies_of(model):
-  return [layer.dtype_policy.name for layer in model._flatten_layers()]
+  return [
+    each.dtype_policy.name for each in (model, *layer_lib.inner_layers(model))
+  ]
 
 
 def quantized(model):

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import layers, models
+from keras_bert_impl.layers.basics import layer
 from tests import architectures
 
 TINY = architectures.small(num_hidden_layers=3, max_position_embeddings=20)
@@ -226,7 +227,7 @@ def test_each_dropout_of_an_encoder_draws_its_own_mask():
   encoder = models.TransformerEncoder(TINY)
   paths = [
     inner.path
-    for inner in encoder._flatten_layers()
+    for inner in layer.inner_layers(encoder)
     if isinstance(inner, layers.Dropout)
   ]
   assert len(paths) == len(set(paths)) == 1 + 3 * 3

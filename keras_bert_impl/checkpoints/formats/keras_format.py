@@ -22,6 +22,7 @@ from keras_bert_impl.checkpoints.formats import (
   zip_entries,
 )
 from keras_bert_impl.checkpoints.naming import names
+from keras_bert_impl.layers.basics import layer
 
 NAME = "keras"
 
@@ -93,7 +94,7 @@ def _open(path):
 def _check(model, path):
   if not isinstance(getattr(model, "config", None), configs.EncoderConfig):
     raise ValueError(f"{path} holds no model of this library.")
-  if any(layer.quantization_mode for layer in model._flatten_layers()):
+  if any(inner.quantization_mode for inner in layer.inner_layers(model)):
     raise ValueError(
       f"{path} is quantized: its weights are no longer those of the "
       "architecture. Give the model that it was made from."
@@ -106,8 +107,8 @@ def _weight_names(model):
   Keras itself tells them: it saves the model once more, with the path of each
   weight in place of its values.
   """
-  for layer in model._flatten_layers():
-    layer.save_own_variables = _saving_names(layer.save_own_variables)
+  for inner in layer.inner_layers(model):
+    inner.save_own_variables = _saving_names(inner.save_own_variables)
   found = {}
 
   def add(name, item):

@@ -46,7 +46,11 @@ class Dense(keras.layers.Dense):
     gradient of the frozen kernel is computed.
     """
     low_rank = ops.matmul(ops.matmul(x, self.lora_kernel_a), self.lora_kernel_b)
-    return ops.matmul(x, self._kernel) + low_rank * self._lora_scale
+    return ops.matmul(x, self._own_kernel) + low_rank * self._lora_scale
+
+  @property
+  def _own_kernel(self):
+    return self._kernel  # Keras' `kernel` has the adapters added.
 
   @property
   def _lora_scale(self):
@@ -66,7 +70,7 @@ class Dense(keras.layers.Dense):
     super().enable_lora(
       rank, lora_alpha, **{"a_initializer": initializer, **kwargs}
     )
-    self._tracker.unlock()
+    self._tracker.unlock()  # Else Keras refuses weights after `build`.
     self.lora_scale = self.add_weight(
       (1,),
       keras.initializers.Constant(self._lora_scale),
@@ -79,13 +83,12 @@ class Dense(keras.layers.Dense):
   def merge_lora(self):
     """Adds the adapters to the kernel and removes them."""
     product = ops.matmul(self.lora_kernel_a, self.lora_kernel_b)
-    self._kernel.assign_add(product * self._lora_scale)
+    self._own_kernel.assign_add(product * self._lora_scale)
     # Functions that were traced before go on to add what is zero now.
     self.lora_kernel_b.assign(ops.zeros(self.lora_kernel_b.shape))
-    self._tracker.unlock()
     for name in ("lora_kernel_a", "lora_kernel_b", "lora_scale"):
+      # Keras removes weights in no other way.
       self._untrack_variable(getattr(self, name))
-    self._tracker.lock()
     self.lora_enabled, self.lora_rank, self.lora_alpha = False, None, None
 
   def quantize(self, mode=None, type_check=True, **kwargs):
@@ -128,7 +131,7 @@ class Dense(keras.layers.Dense):
   def _saved(self):
     bias = () if self.bias is None else (self.bias,)
     adapters = (self.lora_kernel_a, self.lora_kernel_b, self.lora_scale)
-    return (self._kernel, *bias, *adapters)
+    return (self._own_kernel, *bias, *adapters)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -426,7 +429,7 @@ def inner_state(layer):
   """
   adapters = {
     str(number): [inner.lora_rank, inner.lora_alpha]
-    for number, inner in enumerate(_inner_layers(layer))
+    for number, inner in enumerate(inner_layers(layer))
     if isinstance(inner, Dense) and inner.lora_enabled
   }
   state = {
@@ -446,9 +449,9 @@ def pop_inner_state(config):
 def restore_inner_state(layer, state):
   """Restores what `inner_state` returned, in a built layer or a model."""
   restore_inner_policies(layer, state.get("inner_policies", {}))
-  inner_layers = _inner_layers(layer)
+  inside = inner_layers(layer)
   for number, (rank, alpha) in state.get("adapters", {}).items():
-    inner_layers[int(number)].enable_lora(rank, alpha)
+    inside[int(number)].enable_lora(rank, alpha)
   weights = layer.weights
   for number in state.get("frozen", ()):
     weights[number].trainable = False
@@ -465,7 +468,7 @@ def inner_policies(layer):
   """
   own = keras.dtype_policies.serialize(layer.dtype_policy)
   policies = {}
-  for number, inner in enumerate(_inner_layers(layer)):
+  for number, inner in enumerate(inner_layers(layer)):
     policy = keras.dtype_policies.serialize(inner.dtype_policy)
     if policy != own:
       policies[str(number)] = {
@@ -484,9 +487,9 @@ def restore_inner_policies(layer, policies):
     layer: `keras.Layer`.
     policies: as `inner_policies` returned them.
   """
-  inner_layers = _inner_layers(layer)
+  inside = inner_layers(layer)
   for number, saved in policies.items():
-    inner = inner_layers[int(number)]
+    inner = inside[int(number)]
     policy = keras.dtype_policies.deserialize(saved["dtype"])
     if policy.quantization_mode is not None:
       inner.quantize(
@@ -499,5 +502,7 @@ def restore_inner_policies(layer, policies):
       inner.dtype_policy = policy
 
 
-def _inner_layers(layer):
+def inner_layers(layer):
+  """Returns all layers inside of a layer or a model, list."""
+  # Keras tells those that are inside of layers nowhere else.
   return layer._flatten_layers(include_self=False)

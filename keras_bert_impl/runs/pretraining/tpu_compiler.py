@@ -1,6 +1,6 @@
 """Compiles programs for TPUs on a machine without TPUs, with JAX and libtpu.
 
-The extra `tpu-check` pins both, because this module uses private interfaces of
+The extra `tpu-check` pins both, because a list of devices is a private name of
 JAX.
 """
 
@@ -128,14 +128,15 @@ class Topology:
       OutOfMemoryError: the program does not fit.
       ValueError: the compiler refuses the program for another reason.
     """
-    from jax._src import compiler
-    from jax._src.interpreters import mlir
-    from jax._src.lib.mlir import ir
-    from jaxlib import _jax
+    import jax
+    from jax.extend import backend
+    from jax.extend.mlir import ir
+    from jax.interpreters import mlir
+    from jaxlib import _jax  # The only one that has lists of devices.
 
     text = _COPY.sub(r"stablehlo.reshape \1 : (\2) -> \2", program.stablehlo)
     text = _PHILOX.sub(_DEFAULT, text)
-    options = compiler.get_compile_options(
+    options = backend.get_compile_options(
       self.num_devices, 1, [[device.id] for device in self._devices]
     )
     options.executable_build_options.use_shardy_partitioner = False
@@ -149,7 +150,7 @@ class Topology:
           executable_devices=_jax.DeviceList(self._devices),
           compile_options=options,
         )
-      except _jax.JaxRuntimeError as error:
+      except jax.errors.JaxRuntimeError as error:
         raise self._explained(str(error), program) from error
     return {
       **executable.cost_analysis(),

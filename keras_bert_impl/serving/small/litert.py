@@ -8,7 +8,7 @@ import os
 import re
 
 import tensorflow as tf
-from tensorflow.lite.python import convert_phase
+from tensorflow.lite.python import convert_phase  # tf.lite lacks its error.
 
 
 def convert(graph, weights_dtype="float32"):
