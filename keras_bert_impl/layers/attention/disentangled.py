@@ -62,6 +62,7 @@ class DisentangledConfig(parts.Part):
   @classmethod
   def check(cls, config):
     """Raises ValueError if there are more buckets than distances, and such."""
+    config.check_layers_may_differ()
     if not config.relative_attention:
       parts.check_defaults(
         config, parts.fields(cls)[3:], "needs relative_attention"

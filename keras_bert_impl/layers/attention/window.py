@@ -51,6 +51,7 @@ class WindowConfig(parts.Part):
         f"attention_window ({config.attention_window}) must be at least 2, one "
         "token on either side, or 0 for none."
       )
+    config.check_layers_may_differ()
 
   @property
   def windows(self):

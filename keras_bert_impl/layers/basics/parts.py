@@ -80,6 +80,13 @@ class Part:
     return cls(**config)
 
   @classmethod
+  def of_config(cls, config):
+    """Returns the part of a whole configuration."""
+    return cls(
+      **{each.name: getattr(config, each.name) for each in fields(cls)}
+    )
+
+  @classmethod
   def is_used(cls, config):
     """Whether the fields of this part have an effect."""
     is_of_kind = cls.KIND in (None, config.position_embedding_type)

@@ -42,7 +42,7 @@ class BlockConfig(parts.Part):
 
   @classmethod
   def check(cls, config):
-    """Raises ValueError if layers that differ share their parameters."""
+    """Raises ValueError if groups do not divide the layers, or these differ."""
     groups, inner = config.num_hidden_groups, config.inner_group_num
     if inner > 1 and not groups:
       raise ValueError(
@@ -53,13 +53,15 @@ class BlockConfig(parts.Part):
         f"num_hidden_layers ({config.num_hidden_layers}) must be a multiple of"
         f" num_hidden_groups ({groups}) times inner_group_num ({inner})."
       )
-    differ = (
-      config.norm_first or config.attention_window or config.clears_padding
-    )
-    if groups and differ:
+    if config.norm_first:
+      config.check_layers_may_differ()
+
+  def check_layers_may_differ(self):
+    """Raises ValueError if layers that differ share their parameters."""
+    if self.shares_blocks:
       raise ValueError(
-        f"num_hidden_groups ({groups}) must be None with norm_first,"
-        " attention_window or clears_padding, as layers differ."
+        f"num_hidden_groups ({self.num_hidden_groups}) must be None with"
+        " norm_first, attention_window or clears_padding, as layers differ."
       )
 
   @property
@@ -93,8 +95,7 @@ class BlockConfig(parts.Part):
     layers, groups = config.num_hidden_layers, config.num_hidden_groups
     stem, size = ("group", groups) if groups else ("layer", layers)
     inner = config.inner_group_num
-    # The fields of this part alone, in their order.
-    options, blocks = cls(*map(vars(config).get, cls.__annotations__)), []
+    options, blocks = cls.of_config(config), []
     for index in range(size * inner):
       group, place = divmod(index, inner)
       kind = parts.ask("attention", config, dtype, index)
