@@ -225,6 +225,7 @@ class Layer(keras.layers.Layer):
 
   of_keras = {}  # Arguments of `keras.layers.Layer` that are always the same.
   norm_bias = True  # Constructors may take it as an argument.
+  _constructor, _given = keras.layers.Layer.__init__, ()
 
   def __init_subclass__(cls, **named):
     super().__init_subclass__(**named)
@@ -242,41 +243,29 @@ class Layer(keras.layers.Layer):
       layer._given = _given(cls, args, kwargs)
     return layer
 
-  def __init__(self, **kwargs):
-    super().__init__(**kwargs | self.of_keras)
-
-  _constructor, _given = __init__, ()
-
   def __post_init__(self):
     """Checks the arguments together, and makes what they stand for."""
 
   def get_config(self):
     """Returns the arguments of the constructor; objects in plain types."""
-    values = {name: getattr(self, name) for name in self._given}
-    return {
-      **super().get_config(),
-      **{
-        name: keras.saving.serialize_keras_object(value)
-        if hasattr(value, "get_config")
-        else value
-        for name, value in values.items()
-      },
-    }
+    config = super().get_config()
+    for name in self._given:
+      value = getattr(self, name)
+      if hasattr(value, "get_config"):
+        value = keras.saving.serialize_keras_object(value)
+      config[name] = value
+    return config
 
   @classmethod
   def from_config(cls, config):
     """Returns a layer of the configuration that `get_config` returned."""
-    inner = {
-      name: value
-      for name, value in config.items()
-      if isinstance(value, dict) and "class_name" in value
-    }
-    # The layer builds them itself, where the paths of their weights begin.
-    objects = {
-      name: keras.saving.deserialize_keras_object(value | {"build_config": {}})
-      for name, value in inner.items()
-    }
-    return super().from_config(config | objects)
+    config = dict(config)
+    for name, value in config.items():
+      if isinstance(value, dict) and "class_name" in value:
+        # The layer builds it itself, where the paths of its weights begin.
+        inner = value | {"build_config": {}}
+        config[name] = keras.saving.deserialize_keras_object(inner)
+    return super().from_config(config)
 
   def _inner(self, layer_class, name=None, **arguments):
     """Returns a new layer for inside of this one.
@@ -295,6 +284,10 @@ class Layer(keras.layers.Layer):
     """Returns a new weight of random numbers."""
     initial = truncated_normal(self.initializer_range)
     return self.add_weight(shape, initial, name=name, autocast=autocast)
+
+  def _zeros(self, name, *shape, autocast=True):
+    """Returns a new weight of zeros."""
+    return self.add_weight(shape, "zeros", name=name, autocast=autocast)
 
   def _dense(
     self,
@@ -366,7 +359,7 @@ def _constructor(arguments):
     bound.apply_defaults()
     given, made = bound.arguments, {}
     del given["self"]
-    Layer.__init__(self, **given.pop("kwargs"))
+    super(Layer, self).__init__(**given.pop("kwargs") | self.of_keras)
     for name, value in given.items():
       if isinstance(getattr(type(self), name, None), property):
         made[name] = value

@@ -82,9 +82,8 @@ class Part:
   @classmethod
   def of_config(cls, config):
     """Returns the part of a whole configuration."""
-    return cls(
-      **{each.name: getattr(config, each.name) for each in fields(cls)}
-    )
+    own = dataclasses.fields(cls)
+    return cls(**{entry.name: getattr(config, entry.name) for entry in own})
 
   @classmethod
   def is_used(cls, config):

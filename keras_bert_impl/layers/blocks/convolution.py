@@ -94,7 +94,7 @@ class TokenConvolution(_TokenConvolutionArguments, layer.Layer):
     self.kernel = self._weight(
       "kernel", self.kernel_size, size // self.groups, size
     )
-    self.bias = self.add_weight(name="bias", shape=(size,), initializer="zeros")
+    self.bias = self._zeros("bias", size)
     self.dropout = self._dropout(hidden_shape, self.dropout_rate)
     self.layer_norm = self._layer_norm(hidden_shape)
 

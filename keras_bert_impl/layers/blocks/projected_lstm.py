@@ -155,12 +155,11 @@ class BidirectionalBlock(_BidirectionalBlockArguments, layer.Layer):
     """Creates the weights."""
     self.lstms, self.dropouts = [], []
     for is_reversed, name in enumerate(("left_to_right", "right_to_left")):
-      lstm = ProjectedLSTM(
-        self.units,
-        forward_shape[-1],
-        bool(is_reversed),
-        self.initializer_range,
-        name=name,
+      lstm = self._inner(
+        ProjectedLSTM,
+        name,
+        projection_size=forward_shape[-1],
+        is_reversed=bool(is_reversed),
       )
       lstm.build(forward_shape)
       self.lstms.append(lstm)

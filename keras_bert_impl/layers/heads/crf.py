@@ -28,13 +28,9 @@ class ConditionalRandomField(layer.Layer):
   def build(self, logits_shape):
     """Creates the weights."""
     size = logits_shape[-1]
-
-    def table(name, shape):
-      return self.add_weight(name=name, shape=shape, initializer="zeros")
-
-    self.transitions = table("transitions", (size, size))
-    self.start = table("start", (size,))
-    self.end = table("end", (size,))
+    self.transitions = self._zeros("transitions", size, size)
+    self.start = self._zeros("start", size)
+    self.end = self._zeros("end", size)
 
   def call(self, logits):
     """Returns `scores` for each row of float [B, T, C]: [B, C + 2, C]."""

@@ -89,12 +89,7 @@ class MaskedLanguageModelHead(_MaskedLanguageModelHeadArguments, base.Layer):
     self.output_weights = _own_table(self, embedding_table_shape)
     self.output_bias = None
     if self.use_output_bias:
-      self.output_bias = self.add_weight(
-        name="output_bias",
-        shape=(vocab_size,),
-        initializer="zeros",
-        autocast=False,
-      )
+      self.output_bias = self._zeros("output_bias", vocab_size, autocast=False)
 
   def call(self, hidden, masked_lm_positions, embedding_table):
     """Scores the word pieces.
@@ -129,7 +124,8 @@ class StatesAt(base.Layer):
     **kwargs: of `keras.layers.Layer`.
   """
 
-  of_keras = {"autocast": False}
+  def __init__(self, **kwargs):
+    super().__init__(autocast=False, **kwargs)
 
   def call(self, hidden, positions):
     """Gathers float [B, L, H] at int [B, P], in [0, L), to [B, P, H]."""
@@ -159,9 +155,7 @@ class VocabularyHead(_VocabularyHeadArguments, base.Layer):
   def build(self, hidden_shape, embedding_table_shape):
     """Creates the weights."""
     self.output_weights = _own_table(self, embedding_table_shape)
-    self.output_bias = self.add_weight(
-      name="output_bias", shape=(embedding_table_shape[0],), initializer="zeros"
-    )
+    self.output_bias = self._zeros("output_bias", embedding_table_shape[0])
 
   def call(self, hidden, embedding_table):
     """Scores word pieces: [B, P, H] and [V, H] -> logits, float32 [B, P, V]."""
@@ -227,12 +221,7 @@ class SpanBoundaryHead(_SpanBoundaryHeadArguments, base.Layer):
           self._layer_norm((None, size)),
         )
       width = size
-    self.output_bias = self.add_weight(
-      name="output_bias",
-      shape=(vocab_size,),
-      initializer="zeros",
-      autocast=False,
-    )
+    self.output_bias = self._zeros("output_bias", vocab_size, autocast=False)
 
   def call(self, hidden, masked_lm_positions, span_boundaries, embedding_table):
     """Scores the word pieces.
@@ -323,9 +312,7 @@ class ClassificationHead(_ClassificationHeadArguments, base.Layer):
     self.output_weights = self._weight(
       "output_weights", self.num_classes, hidden_shape[-1]
     )
-    self.output_bias = self.add_weight(
-      name="output_bias", shape=(self.num_classes,), initializer="zeros"
-    )
+    self.output_bias = self._zeros("output_bias", self.num_classes)
 
   def call(self, hidden):
     """[..., H] -> logits, float32 [..., C]."""

@@ -18,8 +18,9 @@ class TokenSampler(layer.Layer):
   Source: Clark et al. 2020, section 2.
   """
 
-  # Keras may pass ids as floats; bfloat16 would round them.
-  of_keras = {"autocast": False}
+  def __init__(self, **kwargs):
+    # Keras may pass ids as floats; bfloat16 would round them.
+    super().__init__(autocast=False, **kwargs)
 
   def build(
     self,

@@ -9,7 +9,7 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  Registers the ops of the tokenizers.
 from google.protobuf import json_format
 
-# TensorFlow's own API tells no signatures before it loads the whole model.
+# TensorFlow has no public classes of what stands in these files.
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 _SERVE_TAG = "serve"
