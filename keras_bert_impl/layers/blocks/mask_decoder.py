@@ -25,8 +25,7 @@ class MaskDecoder(_MaskDecoderArguments, layer.Layer):
   input plus embeddings of the positions, then the result of the first time. The
   weights are those of the block; only the table of positions is new.
 
-  Not registered with Keras: the models that contain it make it themselves when
-  they are loaded.
+  The models that contain it make it themselves when they are loaded.
 
   Args:
     block: `TransformerBlock`, post-norm, which is built.

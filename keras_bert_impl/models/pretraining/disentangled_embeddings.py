@@ -32,8 +32,8 @@ def make(config, generator):
 class _DisentangledEmbeddings(embeddings.Embeddings):
   """`Embeddings` whose word table is another one plus the delta.
 
-  Positions, segments and LayerNorm are its own. Not registered with Keras: the
-  models that contain it make it themselves when they are loaded.
+  Positions, segments and LayerNorm are its own. The models that contain it make
+  it themselves when they are loaded.
 
   Args:
     shared_table: variable [V, E], which gets no gradient from here.
