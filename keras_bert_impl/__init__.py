@@ -7,7 +7,8 @@
     outputs = encoder(tokenizer(["Hello!"], max_seq_length=128))
 
 Strings in, answers out; `fit`, `evaluate`, `predict`, `save`, `export`:
-    TextClassifier, TokenTagger, QuestionAnswerer, ChoiceAnswerer, FillMask
+    TextClassifier, TokenTagger, QuestionAnswerer, ChoiceAnswerer, FillMask,
+    DependencyParser
 Texts in, vectors or a ranking out:
     SentenceEncoder, SparseEncoder, MultiVectorEncoder, StaticEncoder, Reranker
 Checkpoints, configurations and tokenizers:
@@ -56,6 +57,9 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
     ChoiceAnswerer as ChoiceAnswerer,
   )
   from keras_bert_impl.kinds.fill_mask.mask_filling import FillMask as FillMask
+  from keras_bert_impl.kinds.parsing.dependency_parser import (
+    DependencyParser as DependencyParser,
+  )
   from keras_bert_impl.kinds.answers.question_answerer import (
     QuestionAnswerer as QuestionAnswerer,
   )

@@ -73,6 +73,7 @@ ORDER = (
   (
     "keras_bert_impl.kinds.answers",
     "keras_bert_impl.kinds.fill_mask",
+    "keras_bert_impl.kinds.parsing",
     "keras_bert_impl.kinds.tags",
     "keras_bert_impl.kinds.texts",
   ),

@@ -17,6 +17,7 @@ from keras_bert_impl import kinds, layers
 from keras_bert_impl.estimators import typed
 from keras_bert_impl.kinds.answers import question_answerer
 from keras_bert_impl.kinds.embeddings.encoders import encoder_training
+from keras_bert_impl.kinds.parsing import dependency_parser
 from keras_bert_impl.kinds.reranking import reranker
 from keras_bert_impl.kinds.tags import token_tagger
 from keras_bert_impl.kinds.texts import text_classifier
@@ -175,6 +176,7 @@ FILES = model_files.ModelFilesConfig
     (token_tagger.TagSettings, ["tags"]),
     (question_answerer.AnswerSettings, ["answers"]),
     (encoder_training.EncoderSettings, ["embeddings"]),
+    (dependency_parser.ParserSettings, ["parsing"]),
     (reranker.RerankerSettings, ["reranking"]),
   ],
 )

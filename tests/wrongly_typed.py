@@ -7,6 +7,7 @@ tagger = kb.TokenTagger.from_checkpoint("klue/bert-base")
 answerer = kb.QuestionAnswerer.from_checkpoint("klue/bert-base")
 chooser = kb.ChoiceAnswerer.from_checkpoint("klue/bert-base")
 fill_mask = kb.FillMask.from_checkpoint("klue/bert-base")
+parser = kb.DependencyParser.from_checkpoint("klue/bert-base")
 reranker = kb.Reranker.from_checkpoint("klue/bert-base")
 encoder = kb.SentenceEncoder.from_checkpoint("klue/bert-base")
 sparse = kb.SparseEncoder.from_checkpoint("klue/bert-base")
@@ -47,6 +48,8 @@ def wrong():
   answerer.predict([{"question": "a", "context": "b"}])[0]["text"]
   answerer.fit("a.json", doc_stride="128")
   chooser.predict([{"text": "a", "choices": ["b", "c"]}])[0]["label"]
+  parser.fit("a.conllu", arc_width="500")
+  parser.predict(["a"])[0]["head"]
   fill_mask.fit(["a"])
   reranker.rank("a", ["b"], top_k="3")
   reranker.rank("a", ["b"])[0]["text"]

@@ -8,6 +8,7 @@
   reranking   documents put in order for a query
   fill_mask   what the heads of pre-training say of texts
   multi_task  several of texts and tags on one encoder
+  parsing     dependency trees of sentences
 
 A package has the options of its kind, its files of examples and their splits,
 rows, task, scores, servable and class for Python. `<name>_kind.KIND` names them
@@ -44,6 +45,11 @@ with epy.lazy_imports():
     mask_filling,
   )
   from keras_bert_impl.kinds.multi_task import multi_task_kind
+  from keras_bert_impl.kinds.parsing import (
+    dependency_parser,
+    parsing_kind,
+    parsing_options,
+  )
   from keras_bert_impl.kinds.reranking import reranker, reranking_kind
   from keras_bert_impl.kinds.tags import tag_kind, tag_options, token_tagger
   from keras_bert_impl.kinds.texts import (
@@ -84,6 +90,7 @@ _TABLE = (
   _Row(fill_mask_kind, {"FillMask": mask_filling}, fill_mask_options),
   _Row(reranking_kind, {"Reranker": reranker}),
   _Row(multi_task_kind, {}),
+  _Row(parsing_kind, {"DependencyParser": dependency_parser}, parsing_options),
 )
 # {name of a class of `kb`: its module}.
 DOORS = {name: at for row in _TABLE for name, at in row.doors.items()}

@@ -1,0 +1,1 @@
+"""Dependency trees of sentences: the head of each word, and its relation."""
