@@ -15,7 +15,7 @@ from keras_bert_impl.checkpoints.descriptions import (
   keras_hub_tokenizer,
 )
 from keras_bert_impl.checkpoints.formats import safetensors_format
-from keras_bert_impl.checkpoints.naming import fused, mappings, names
+from keras_bert_impl.checkpoints.naming import columns, mappings, names
 
 _VOCABULARIES = ("merges.txt", "tokenizer.json", "vocab.json", "vocab.txt")
 _TOKENIZER_FILES = (
@@ -40,8 +40,7 @@ def write_safetensors(folder, tensors, description, max_shard_size):
   """
   values = config_json.to_dict(description)
   family = description.config.family
-  if family.fused_projections:
-    tensors = fused.join(tensors, description.config)
+  tensors = columns.to_theirs(tensors, description.config)
   origins, transposed, left_out = {}, set(), []
   for name in tensors:
     theirs = names.to_transformers(name, family, description.head)

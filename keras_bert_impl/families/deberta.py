@@ -3,6 +3,8 @@
 Source: microsoft/DeBERTa, and its form in transformers.
 """
 
+import dataclasses
+
 from keras_bert_impl.families import family
 
 # Fields of all versions.
@@ -112,7 +114,9 @@ FAMILY = family.Family(
   values=VALUES,
   read=read,
   write=write,
-  fused_projections="head by head",
+  columns=(
+    dataclasses.replace(family.FUSED_PROJECTIONS, order="head by head"),
+  ),
   spare=("bert/embeddings/position_embeddings",),
   names=(
     (OURS + "disentangled/pos_key", THEIRS + "pos_proj"),

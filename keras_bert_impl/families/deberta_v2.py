@@ -40,7 +40,7 @@ FAMILY = dataclasses.replace(
   ),
   implied=deberta.IMPLIED,
   defaults=deberta.DEFAULTS | family.size(24, 1536, vocab_size=128100),
-  fused_projections=None,
+  columns=(),
   names=(
     *(
       (deberta.OURS + ours, deberta.THEIRS + ours.split("/")[-1] + "_proj")

@@ -59,6 +59,8 @@ FIXED = {
   "position_embedding_type": "absolute",
   "pruned_heads": {},
 }
+# Our own key of models with fewer heads than H / D.
+HEAD_SIZE = "attention_head_size"
 # Heads that classify sequences, and the names of a classifier that has the
 # pooler in it.
 CLASSIFIERS = ("classification", "multi_label", "regression")
@@ -69,6 +71,13 @@ DENSE_CLASSIFIER = dict.fromkeys(
     ("classifier", "classifier/out_proj"),
   ),
 )
+# Classes of families that have none of their own for pre-training: the next
+# sentence and a discriminator's head are left out.
+MASKED_WORDS_ALONE = {
+  "fill_mask": "ForMaskedLM",
+  "pretraining": "ForMaskedLM",
+  "replaced_tokens": "Model",
+}
 # Heads that have the same names in all families. In `transformers` a name is a
 # module and "weight" or "bias"; these are modules, with its dots as slashes.
 TASKS = (("cls/squad", "qa_outputs"), ("classifier", "classifier"))
@@ -81,6 +90,41 @@ GOOGLE_CLASSIFIER = (
 def decoder(name):
   """Returns the pair of names of an output matrix that is not the table."""
   return ("cls/predictions/output_weights", name)
+
+
+@dataclasses.dataclass(frozen=True)
+class Columns:
+  """Columns of dense layers that stand otherwise in `transformers`.
+
+  Side by side, those of its layers are ours in another order; of a bias the
+  elements. See `checkpoints.naming.columns`.
+
+  Attributes:
+    ours: tuple of ends of our names of layers, all equally wide.
+    theirs: the same of its layers, by names that `Family.names` has for them.
+    order: str, of its columns: "as ours"; "head by head", all that belongs to
+      a head in turn; "halves swapped"; "pairs", the elements of a head that
+      turn together next to each other.
+    switch: str, the field of a configuration without which they are ours, or
+      None.
+  """
+
+  ours: tuple
+  theirs: tuple
+  order: str = "as ours"
+  switch: str | None = None
+
+
+# Query, key and value in one matrix; the halves of a gated layer in two.
+FUSED_PROJECTIONS = Columns(
+  tuple(f"attention/self/{name}" for name in ("query", "key", "value")),
+  ("attention/self/in_proj",),
+)
+TWO_GATES = Columns(
+  ("intermediate/dense",),
+  ("intermediate/gate", "intermediate/up"),
+  switch="gated_feed_forward",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -220,6 +264,7 @@ class Family:
 
   Attributes:
     name: str, the `model_type` in a config.json.
+    old_names: tuple of str, others that it has in files to read.
     class_stem: str, what the classes in `transformers` begin with, such as
       "Bert" in "BertModel" and "BertTokenizer".
     presets: {name: {field of `EncoderConfig`: value}}, its released sizes.
@@ -231,15 +276,15 @@ class Family:
     defaults: {field: value}, where a config.json leaves a key out and the
       family's value in `transformers` is not `EncoderConfig`'s.
     values: {key: {theirs: ours}}, all values of keys that have others there.
+    head_size_key: str, what a config.json calls the size of a head; where it
+      has another name than ours, it is always written.
     read: function (values of a config.json, where they are from) that returns
       them with the keys of `config_keys`, and raises ValueError where keys
       contradict each other; None where there is nothing to do.
     write: function (values with these keys, `configs.EncoderConfig`) that
       returns them as they are written; None where they are.
-    fused_projections: str, "head by head" or "one after the other", the order
-      of query, key and value where `transformers` has them in one matrix, which
-      we call "attention/self/in_proj/kernel", see `naming.fused`. None
-      where they are three.
+    columns: tuple of `Columns`, of layers whose matrices `transformers` has in
+      another form.
     sentence_logits: str, name in `transformers` of the logits of a pair in
       pre-training.
     spare: tuple of our names of weights that a checkpoint may have beside the
@@ -252,6 +297,7 @@ class Family:
     parameters: pairs of whole names of parameters whose names there do not end
       with "weight" or "bias".
     prefix: str, what names of the encoder begin with in models with a head.
+    old_prefixes: tuple of others in files to read.
     encoder_parts: tuple of what they begin with in a bare encoder.
     has_pooler: bool, whether the bare encoder has a pooler.
     causal_class: str, the class of a left-to-right model, after `class_stem`.
@@ -272,6 +318,7 @@ class Family:
 
   name: str
   class_stem: str
+  old_names: tuple = ()
   presets: dict = dataclasses.field(default_factory=dict)
 
   config_keys: dict = dataclasses.field(default_factory=lambda: CONFIG_KEYS)
@@ -280,9 +327,10 @@ class Family:
   fixed: dict = dataclasses.field(default_factory=lambda: FIXED)
   defaults: dict = dataclasses.field(default_factory=lambda: BERT_DEFAULTS)
   values: dict = dataclasses.field(default_factory=dict)
+  head_size_key: str = HEAD_SIZE
   read: Callable | None = None
   write: Callable | None = None
-  fused_projections: str | None = None
+  columns: tuple = ()
   sentence_logits: str = "seq_relationship_logits"
   spare: tuple = ()
 
@@ -291,6 +339,7 @@ class Family:
   every_head: tuple = ()
   parameters: tuple = ()
   prefix: str
+  old_prefixes: tuple = ()
   encoder_parts: tuple = ("embeddings", "encoder", "pooler")
   has_pooler: bool = True
   causal_class: str = "ForCausalLM"

@@ -14,7 +14,7 @@ _BASES = {
 }
 _KINDS = tuple(_BASES)
 _EVERY = "global_attn_every_n_layers"
-_IMPLIED = {
+IMPLIED = {
   "position_embedding_type": "rotary",
   "type_vocab_size": 0,
   "norm_first": True,
@@ -40,7 +40,7 @@ _DEFAULTS = {
   "decoder_bias": True,
 }
 _RELEASED = {
-  **_IMPLIED,
+  **IMPLIED,
   **_DEFAULTS,
   "classifier_pooling": "mean",
 }
@@ -133,7 +133,7 @@ FAMILY = family.Family(
   config_keys={
     field: key
     for field, key in family.CONFIG_KEYS.items()
-    if field not in _IMPLIED
+    if field not in IMPLIED
   }
   | family.same(
     "attention_bias",
@@ -154,7 +154,7 @@ FAMILY = family.Family(
     "global_attention_every": _EVERY,
     "classifier_act": "classifier_activation",
   },
-  implied=_IMPLIED,
+  implied=IMPLIED,
   # Not the ids of the released vocabulary: other vocabularies have others.
   constants={
     "bos_token_id": None,
@@ -167,7 +167,7 @@ FAMILY = family.Family(
   defaults=_DEFAULTS | {"num_hidden_layers": 22, "intermediate_size": 1152},
   read=read,
   write=write,
-  fused_projections="one after the other",
+  columns=(family.FUSED_PROJECTIONS,),
   names=(
     ("bert/embeddings/word_embeddings", "model/embeddings/tok_embeddings"),
     ("bert/embeddings/LayerNorm", "model/embeddings/norm"),

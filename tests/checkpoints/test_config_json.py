@@ -38,7 +38,7 @@ def test_every_preset_survives_config_json(preset):
   expected = dataclasses.replace(
     config,
     embedding_size=config.embedding_size
-    if "embedding_size" in values
+    if "embedding_size" in config.family.config_keys
     else None,
     pooler_act=read(values).config.pooler_act,
   )

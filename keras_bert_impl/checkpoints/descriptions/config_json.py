@@ -3,6 +3,7 @@
 import dataclasses
 import difflib
 
+from absl import logging
 from etils import epy
 
 from keras_bert_impl import families, files, heads
@@ -26,8 +27,7 @@ _TYPES = {
   "num_labels": (int, type(None)),
   "pad_token_id": (int, type(None)),
 }
-# Of models with fewer heads than H / D, which are ours alone.
-_HEAD_SIZE = "attention_head_size"
+_HEAD_SIZE = family_lib.HEAD_SIZE
 # Each gets a name before it is known how many classes the weights have.
 _MOST_LABELS = 1_000_000
 
@@ -46,9 +46,11 @@ def find(folder):
   values = folder.find_json(FILE_NAME)
   if values is None:
     return None
+  path = folder.join(FILE_NAME)
+  if "auto_map" in values:
+    logging.info("%s names code of its own, which is not run.", path)
   is_preset = keras_hub_config.describes(values)
-  read = keras_hub_config.from_dict if is_preset else from_dict
-  return read(values, folder.join(FILE_NAME))
+  return (keras_hub_config.from_dict if is_preset else from_dict)(values, path)
 
 
 def check_declared(found, path):
@@ -86,8 +88,8 @@ def from_dict(values, origin):
     if key in values
   }
   fields |= family.implied | {"model_type": family.name}
-  fields[_HEAD_SIZE] = values.get(_HEAD_SIZE)
-  if "use_causal_mask" not in keys:
+  fields[_HEAD_SIZE] = _head_size(values, family)
+  if not _says_direction(family):
     fields["use_causal_mask"] = bool(values.get("is_decoder", False))
   return description_lib.Description(
     configs.EncoderConfig.from_dict(fields, origin),
@@ -116,14 +118,15 @@ def to_dict(description):
       if ours == value:
         values[key] = theirs
         break
-  values.pop(_HEAD_SIZE, None)
-  if config.attention_head_size is not None:
-    values[_HEAD_SIZE] = config.attention_head_size
+  values.pop(family.head_size_key, None)
+  is_own = family.head_size_key != _HEAD_SIZE
+  if is_own or config.attention_head_size is not None:
+    values[family.head_size_key] = config.head_size
   values["model_type"] = family.name
   values["architectures"] = [_architecture(config, description.head)]
   if heads.MULTI_LABEL in (description.head, _declared_head(values, family)):
     values["problem_type"] = heads.HEADS[description.head].problem_type
-  if config.use_causal_mask and "use_causal_mask" not in family.config_keys:
+  if config.use_causal_mask and not _says_direction(family):
     values["is_decoder"] = True
   if family.write:
     values = family.write(values, config)
@@ -157,6 +160,9 @@ def _known_fields(description):
 def _family(values, origin):
   """Returns the `Family` of a config.json."""
   model_type = values.get("model_type", families.DEFAULT)
+  for family in families.FAMILIES.values():
+    if model_type in family.old_names:
+      return family
   if model_type not in families.FAMILIES:
     near = difflib.get_close_matches(str(model_type), families.FAMILIES, 1, 0)
     raise ValueError(
@@ -164,6 +170,21 @@ def _family(values, origin):
       f" {near[0]!r}, and all are {', '.join(families.FAMILIES)}."
     )
   return families.FAMILIES[model_type]
+
+
+def _head_size(values, family):
+  """Returns the size of a head in a config.json; None where it is H / N."""
+  size = values.get(family.head_size_key, family.defaults.get(_HEAD_SIZE))
+  keys = map(family.config_keys.get, ("hidden_size", "num_attention_heads"))
+  hidden, heads = map(values.get, keys)
+  is_own = family.head_size_key != _HEAD_SIZE
+  are_known = all(isinstance(x, int) for x in (size, hidden, heads))
+  return None if is_own and are_known and size * heads == hidden else size
+
+
+def _says_direction(family):
+  """Whether a family says itself what a position sees."""
+  return "use_causal_mask" in family.config_keys | family.implied
 
 
 def _value(family, key, value, origin):

@@ -10,10 +10,18 @@ from etils import epy
 
 from keras_bert_impl import heads
 from keras_bert_impl.checkpoints.naming import names
+from keras_bert_impl.families import family as family_lib
 
 # Keras, which takes seconds to import, is for those who build models.
 with epy.lazy_imports():
   from keras_bert_impl import configs
+
+# Trained weights compute the same without these, which a family may lack.
+_OF_TRAINING = {
+  "hidden_dropout_prob",
+  "inner_dropout",
+  "use_scaled_initializer",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +128,7 @@ def check_expressed(description, expressed, whose):
     value = getattr(config, field.name)
     if field.metadata["of_pooler"] and not description.use_pooler:
       continue
-    if field.name == "use_scaled_initializer":  # Trained weights have values.
+    if field.name in _OF_TRAINING - config.family.config_keys.keys():
       continue
     # Layers outside of groups have no names in families with groups.
     is_ungrouped = (
@@ -128,7 +136,10 @@ def check_expressed(description, expressed, whose):
       and value is None
       and field.name in config.family.config_keys
     )
-    if is_ungrouped or value != getattr(expressed, field.name):
+    found = getattr(expressed, field.name)
+    if field.name == family_lib.HEAD_SIZE:  # Spelled out, or H / N.
+      value, found = config.head_size, expressed.head_size
+    if is_ungrouped or value != found:
       raise ValueError(
         f"{field.name} ({value!r}) has no place in {whose}: convert to another "
         "format."

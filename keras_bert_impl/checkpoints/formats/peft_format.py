@@ -13,7 +13,7 @@ import numpy as np
 
 from keras_bert_impl import files, heads, options
 from keras_bert_impl.checkpoints.formats import safetensors_format
-from keras_bert_impl.checkpoints.naming import adapters, names
+from keras_bert_impl.checkpoints.naming import adapters, columns, names
 
 CONFIG_NAME = "adapter_config.json"
 WEIGHTS_NAME = "adapter_model.safetensors"
@@ -45,11 +45,12 @@ def write(folder, tensors, family, head, alpha, base):
   Raises:
     ValueError: `transformers` has no place for a weight.
   """
-  _check_family(family)
   stored, targets, beside = {}, set(), set()
   for name, array in tensors.items():
     layer, _, part = name.rpartition("/")
     is_adapter = part in _PARTS
+    if is_adapter:
+      columns.check_exchanged(layer, family)
     theirs = _theirs(f"{layer}/kernel" if is_adapter else name, family, head)
     module = theirs.rpartition(".")[0]
     if is_adapter:
@@ -87,7 +88,6 @@ def read(folder, family, head):
     FileNotFoundError: there are no such files.
     ValueError: they are damaged, or adapters of another kind.
   """
-  _check_family(family)
   path = os.path.join(folder, CONFIG_NAME)
   config = files.read_json(path)
   kind = config.get("peft_type")
@@ -131,7 +131,9 @@ def _ours(name, family, head):
     if name.endswith(end):
       kernel = f"{name.removesuffix(end)}.weight"
       layer = names.from_transformers(kernel, family, head)
-      return f"{layer.removesuffix('/kernel')}/{part}", True
+      layer = layer.removesuffix("/kernel")
+      columns.check_exchanged(layer, family)
+      return f"{layer}/{part}", True
   ours = names.from_transformers(name, family, head) or name
   return ours, names.is_transposed(ours)
 
@@ -151,12 +153,3 @@ def _saved_module(module, family):
   """Returns the module that peft is to save whole: a head is one."""
   top = module.partition(".")[0]
   return module if top in (family.prefix, *family.encoder_parts) else top
-
-
-def _check_family(family):
-  if family.fused_projections:
-    raise ValueError(
-      f"Adapters of {family.class_stem} cannot be exchanged with peft:"
-      " transformers has query, key and value in one matrix. Merge them with"
-      " kb.merge_lora, or with peft."
-    )

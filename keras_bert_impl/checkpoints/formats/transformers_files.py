@@ -9,7 +9,7 @@ import pathlib
 
 from keras_bert_impl import files
 from keras_bert_impl.checkpoints.descriptions import config_json
-from keras_bert_impl.checkpoints.naming import fused, names
+from keras_bert_impl.checkpoints.naming import columns, names
 
 # The only weights without a configuration: {our name: theirs}.
 STATIC = {"static_embeddings/embeddings": "embedding.weight"}
@@ -52,9 +52,7 @@ def open_weights(read, path, declared):
       del origins[names.DECODER]
   transposed = {name for name in origins if names.is_transposed(name)}
   tensors = stored.renamed(origins, transposed)
-  if family.fused_projections:
-    tensors = fused.split(tensors, declared.config)
-  return tensors, declared
+  return columns.to_ours(tensors, declared.config), declared
 
 
 def weight_files(path):

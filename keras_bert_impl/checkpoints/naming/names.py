@@ -66,7 +66,10 @@ def from_transformers(name, family, head=None):
   name = _WRAPPERS.sub("", name)
   if _CONSTANTS.search(name):
     return None
-  if name.partition(".")[0] in family.encoder_parts:
+  first, _, rest = name.partition(".")
+  if first in family.old_prefixes:
+    name = f"{family.prefix}.{rest}"
+  elif first in family.encoder_parts:
     name = f"{family.prefix}.{name}"
   # A tied copy too, but sometimes the only one.
   name = name.replace(".decoder.bias", ".bias")
