@@ -175,6 +175,7 @@ class EncoderConfig(
   rotary.RotaryConfig,
   buckets.BucketsConfig,
   transformer_block.BlockConfig,
+  self_attention.HeadsConfig,
   self_attention.DirectionConfig,
   embeddings.EmbeddingsConfig,
   SizesConfig,

@@ -57,6 +57,49 @@ MODERNBERT = {
   "mlp_bias": False,
   "norm_bias": False,
 }
+# RMSNorm, SwiGLU, rotary positions and shared heads of keys; no biases.
+EUROBERT = {
+  "type_vocab_size": 0,
+  "position_embedding_type": "rotary",
+  "hidden_act": "silu",
+  "norm_first": True,
+  "norm_type": "rms_norm",
+  "norm_bias": False,
+  "embeddings_norm": False,
+  "gated_feed_forward": True,
+  "attention_bias": False,
+  "mlp_bias": False,
+  "num_key_value_heads": 1,
+  "pooler_reads": "late",
+  "decoder_transform": False,
+  "decoder_bias": False,
+  "tie_word_embeddings": False,
+}
+# Biases of each layer by distance, scores that are not scaled.
+UMT5 = {
+  **{name: EUROBERT[name] for name in ("norm_first", "norm_type", "norm_bias")},
+  "type_vocab_size": 0,
+  "position_embedding_type": "none",
+  "embeddings_norm": False,
+  "inner_dropout": True,
+  "scale_scores": False,
+  "pooler_reads": "mean",
+  "relative_attention_num_buckets": 8,
+  "relative_attention_max_distance": 6,
+  "relative_attention_per_layer": True,
+}
+# A table of rotary positions, a wide output, embeddings of tasks.
+TABLES = {
+  "position_embedding_type": "rotary",
+  "rotary_table": True,
+  "embedding_size": 8,
+  "output_embedding_size": 12,
+  "task_type_vocab_size": 3,
+  "tie_word_embeddings": False,
+  "mlp_bias": False,
+  "mlp_output_bias": True,
+  "logits_bias": False,
+}
 XLNET = {"position_embedding_type": "transformer_xl", "type_vocab_size": 4}
 RIGHT_TO_LEFT = {"use_causal_mask": True, "causal_direction": "right_to_left"}
 PAIR = {"use_causal_mask": True, "causal_direction": "both"}

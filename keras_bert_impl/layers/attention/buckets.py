@@ -7,39 +7,52 @@ from keras import ops
 
 from keras_bert_impl.layers.basics import layer, parts
 
-_MAX_DISTANCE = 128
-
 
 @dataclasses.dataclass(frozen=True)
 class BucketsConfig(parts.Part):
-  """Field of the biases of attention by distance.
+  """Fields of the biases of attention by distance.
 
   Attributes:
     relative_attention_num_buckets: number of buckets of distances between
-      tokens, each with a bias of attention, which all layers share; even, 4 to
-      256, or 0; see `layers.RelativePositionBias` (MPNet: 32; else 0).
+      tokens, each with a bias of attention; even, 4 to twice the largest
+      distance, or 0; see `layers.RelativePositionBias` (MPNet, T5: 32; else 0).
+    relative_attention_max_distance: the largest distance that is told apart.
+    relative_attention_per_layer: whether each layer has biases of its own.
   """
 
   relative_attention_num_buckets: int = parts.field(0, shows=True)
+  relative_attention_max_distance: int = parts.field(128, "[2, inf)")
+  relative_attention_per_layer: bool = parts.field(False, shows=True)
 
   SWITCH = "relative_attention_num_buckets"
 
   @classmethod
   def check(cls, config):
     """Raises ValueError for a number that has no two halves."""
-    _check_number(cls.SWITCH, config.relative_attention_num_buckets)
+    _check_number(
+      cls.SWITCH,
+      config.relative_attention_num_buckets,
+      config.relative_attention_max_distance,
+    )
 
   @classmethod
   def positions(cls, config, dtype, hidden, position_ids):
-    """Returns the same biases for each layer; see `parts.Part`."""
-    bias = RelativePositionBias(
-      config.num_attention_heads,
-      config.relative_attention_num_buckets,
-      config.initializer_range,
-      dtype=dtype,
-      name="relative_attention_bias",
-    )(hidden)
-    return config.num_hidden_layers * [{"bias": bias}]
+    """Returns the biases of each layer; see `parts.Part`."""
+
+    def bias(name):
+      return RelativePositionBias(
+        config.num_attention_heads,
+        config.relative_attention_num_buckets,
+        config.initializer_range,
+        config.relative_attention_max_distance,
+        dtype=dtype,
+        name=name,
+      )(hidden)
+
+    name, layers = "relative_attention_bias", config.num_hidden_layers
+    if config.relative_attention_per_layer:
+      return [{"bias": bias(f"{name}_{index}")} for index in range(layers)]
+    return layers * [{"bias": bias(name)}]
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -47,6 +60,7 @@ class _RelativePositionBiasArguments(layer.Arguments):
   num_heads: int
   num_buckets: int = 32
   initializer_range: float = 0.02
+  max_distance: int = 128
 
 
 class RelativePositionBias(_RelativePositionBiasArguments, layer.Layer):
@@ -54,12 +68,13 @@ class RelativePositionBias(_RelativePositionBiasArguments, layer.Layer):
 
   Half of the buckets are of positions before, half of those after. Of either
   half, the first ones are of one distance each, the others of ranges that widen
-  logarithmically; the last is of 128 and more.
+  logarithmically; the last is of `max_distance` and more.
 
   Args:
     num_heads: int, N.
-    num_buckets: int, an even number from 4 to 256.
+    num_buckets: int, an even number from 4 to twice `max_distance`.
     initializer_range: float, standard deviation.
+    max_distance: int.
     **kwargs: of `keras.layers.Layer`.
 
   Raises:
@@ -69,7 +84,8 @@ class RelativePositionBias(_RelativePositionBiasArguments, layer.Layer):
   """
 
   def __post_init__(self):
-    _check_number(f"num_buckets of {self.name}", self.num_buckets)
+    name = f"num_buckets of {self.name}"
+    _check_number(name, self.num_buckets, self.max_distance)
 
   def build(self, hidden_shape):
     """Creates the weights."""
@@ -82,9 +98,10 @@ class RelativePositionBias(_RelativePositionBiasArguments, layer.Layer):
     length = ops.shape(hidden)[1]
     places = ops.arange(length)
     distances = places[None, :] - places[:, None]  # from row to column
-    distances = ops.clip(distances, -_MAX_DISTANCE, _MAX_DISTANCE)
-    by_distance = ops.convert_to_tensor(_buckets(self.num_buckets))
-    buckets = ops.take(by_distance, distances + _MAX_DISTANCE, axis=0)
+    furthest = self.max_distance
+    distances = ops.clip(distances, -furthest, furthest)
+    by_distance = ops.convert_to_tensor(_buckets(self.num_buckets, furthest))
+    buckets = ops.take(by_distance, distances + furthest, axis=0)
     # With so few rows a product is faster than a gather, both ways.
     one_hot = ops.one_hot(
       ops.reshape(buckets, (-1,)), self.num_buckets, axis=0, dtype="float32"
@@ -94,22 +111,22 @@ class RelativePositionBias(_RelativePositionBiasArguments, layer.Layer):
     return ops.reshape(biases, (1, self.num_heads, length, length))
 
 
-def _check_number(name, num_buckets):
-  allowed = range(4, 2 * _MAX_DISTANCE + 1, 2)
+def _check_number(name, num_buckets, max_distance):
+  allowed = range(4, 2 * max_distance + 1, 2)
   if np.ndim(num_buckets) or num_buckets not in allowed:
     raise ValueError(
       f"{name} ({num_buckets!r}) must be an even number from 4 to"
-      f" {2 * _MAX_DISTANCE}."
+      f" {2 * max_distance}."
     )
 
 
-def _buckets(num_buckets):
-  """Returns the bucket of each distance from -128 to 128, int32 [257]."""
+def _buckets(num_buckets, furthest):
+  """Returns the bucket of each distance within `furthest`, both ways, int32."""
   half = num_buckets // 2
   single = half // 2  # buckets of one distance
-  distance = np.arange(_MAX_DISTANCE + 1, dtype="float32")
+  distance = np.arange(furthest + 1, dtype="float32")
   # In float32, as in the code that made the released weights.
-  width = np.float32(np.log(_MAX_DISTANCE / single))
+  width = np.float32(np.log(furthest / single))
   logarithm = np.log(np.maximum(distance, 1) / np.float32(single)) / width
   wide = single + np.trunc(logarithm * np.float32(half - single))
   bucket = np.where(distance < single, distance, np.minimum(wide, half - 1))

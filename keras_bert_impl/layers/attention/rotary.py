@@ -10,6 +10,7 @@ from keras_bert_impl.layers.basics import layer, parts
 
 # Names of angles in `positions`: of queries, if these are others; of all.
 POSITIONS = ("query_rotary", "rotary")
+SCALINGS = ("linear", "dynamic")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,17 +20,32 @@ class RotaryConfig(parts.Part):
   Attributes:
     rotary_base: base (theta) of the wave lengths of rotary positions, >= 1.
     local_rotary_base: the same, for layers with a window.
+    rotary_factor: how many times longer rows may be than those of the training,
+      see `rotary_scaling`; 1: no longer.
+    rotary_scaling: "linear": positions are divided by the factor. "dynamic":
+      the base grows with rows of more than `max_position_embeddings` tokens.
+    rotary_table: whether sines and cosines are a table of so many rows, in
+      files of weights too (RoFormer).
   """
 
   rotary_base: float = parts.field(10000.0, "[1, inf)")
   local_rotary_base: float = parts.field(10000.0, "[1, inf)")
+  rotary_factor: float = parts.field(1.0, "[1, inf)")
+  rotary_scaling: str = parts.field("linear", choices=SCALINGS)
+  rotary_table: bool = parts.field(False, shows=True)
 
   KIND = "rotary"
   EXCLUDES = (buckets.BucketsConfig,)
 
   @classmethod
   def check(cls, config):
-    """Raises ValueError if heads cannot be turned."""
+    """Raises ValueError if heads cannot be turned, or a table not stretched."""
+    others = config.rotary_factor != 1 or len({*cls._bases(config)}) > 1
+    if config.rotary_table and others:
+      raise ValueError(
+        "rotary_table (True) must be False with a rotary_factor, or with layers"
+        " of another base: there is one table."
+      )
     if config.head_size % 2:
       raise ValueError(
         f"The size of attention heads ({config.head_size}: attention_head_size,"
@@ -40,23 +56,37 @@ class RotaryConfig(parts.Part):
   @classmethod
   def positions(cls, config, dtype, hidden, position_ids):
     """Returns the cosines and sines of each layer; see `parts.Part`."""
-    bases = [
-      config.local_rotary_base if window else config.rotary_base
-      for window in config.windows
-    ]
+    bases = cls._bases(config)
+    is_dynamic = config.rotary_scaling == "dynamic"
     angles = {
-      base: RotaryEmbedding(config.head_size, base, name=f"rotary_{index}")(
-        hidden, position_ids
-      )
+      base: RotaryEmbedding(
+        config.head_size,
+        base,
+        config.rotary_factor,
+        config.max_position_embeddings if is_dynamic else None,
+        config.max_position_embeddings if config.rotary_table else None,
+        name=f"rotary_{index}",
+      )(hidden, position_ids)
       for index, base in enumerate(sorted(set(bases)))
     }
     return [{"rotary": angles[base]} for base in bases]
+
+  @staticmethod
+  def _bases(config):
+    """Returns the base of each layer, list of float."""
+    return [
+      config.local_rotary_base if window else config.rotary_base
+      for window in config.windows
+    ]
 
 
 @dataclasses.dataclass(eq=False, repr=False)
 class _RotaryEmbeddingArguments(layer.Arguments):
   head_size: int
   base: float = 10000.0
+  factor: float = 1.0
+  max_positions: int | None = None
+  table_size: int | None = None
 
 
 class RotaryEmbedding(_RotaryEmbeddingArguments, layer.Layer):
@@ -69,12 +99,18 @@ class RotaryEmbedding(_RotaryEmbeddingArguments, layer.Layer):
     head_size: int, D, even.
     base: float, theta: about the ratio of the longest wave length to the
       shortest.
+    factor: float, by which positions are divided.
+    max_positions: int: rows of no more tokens are not stretched, and the base
+      grows with longer ones, instead of a division. None: no such length.
+    table_size: int, rows of a table of sines and cosines, which is a weight
+      that is not trained; no row of tokens is longer. None: no table.
     **kwargs: of `keras.layers.Layer`.
 
   Raises:
-    ValueError: an odd `head_size`.
+    ValueError: an odd `head_size`; of `call`, L above `table_size`.
 
-  Source: Su et al. 2021 (RoFormer), section 3.2.
+  Source: Su et al. 2021 (RoFormer), section 3.2; for `max_positions` the
+  "dynamic NTK" of transformers, modeling_rope_utils.py.
   """
 
   # Positions stay float32: bfloat16 does not hold all integers above 256.
@@ -84,6 +120,16 @@ class RotaryEmbedding(_RotaryEmbeddingArguments, layer.Layer):
     if self.head_size % 2:
       raise ValueError(
         f"head_size ({self.head_size}) of {self.name} must be even."
+      )
+
+  def build(self, hidden_shape, **other_shapes):
+    """Creates the table, if there is one: D / 2 sines, then the cosines."""
+    if self.table_size:
+      self.position_embeddings = self.add_weight(
+        (self.table_size, self.head_size),
+        lambda shape, dtype: ops.convert_to_tensor(self._table(), dtype),
+        name="position_embeddings",
+        trainable=False,
       )
 
   def call(self, hidden, position_ids=None):
@@ -102,13 +148,41 @@ class RotaryEmbedding(_RotaryEmbeddingArguments, layer.Layer):
     """
     if position_ids is None:
       position_ids = ops.arange(ops.shape(hidden)[1])[None]
-    size = self.head_size
-    frequency = self.base ** (-np.arange(0, size, 2) / size)
-    position = ops.cast(position_ids, "float32")[:, :, None, None]
-    angle = position * frequency.astype("float32")  # [B or 1, L, 1, D / 2]
-    table = ops.concatenate([ops.cos(angle), ops.sin(angle)], axis=-1)
+    if self.table_size:
+      length = hidden.shape[1]
+      if isinstance(length, int) and length > self.table_size:
+        raise ValueError(
+          f"The sequence length ({length}) must be at most {self.table_size}:"
+          " max_position_embeddings."
+        )
+      rows = ops.take(self.position_embeddings, position_ids, axis=0)
+      sine, cosine = ops.split(ops.expand_dims(rows, 2), 2, axis=-1)
+    else:
+      position = ops.cast(position_ids, "float32")[:, :, None, None]
+      angle = position * self._frequencies(position)  # [B or 1, L, 1, D / 2]
+      cosine, sine = ops.cos(angle), ops.sin(angle)
+    table = ops.concatenate([cosine, sine], axis=-1)
     coarse = ops.round(table * 256.0) / 256.0
     return ops.concatenate([coarse, table - coarse], axis=-1)
+
+  def _table(self):
+    """Returns the sines and cosines of all rows, float64 [table_size, D]."""
+    exponent = np.arange(0, self.head_size, 2) / self.head_size
+    angle = np.arange(self.table_size)[:, None] / self.base**exponent
+    return np.concatenate([np.sin(angle), np.cos(angle)], axis=1)
+
+  def _frequencies(self, position):
+    """Returns the angle from one of the positions to the next, [D / 2]."""
+    size = self.head_size
+    exponent = np.arange(0, size, 2) / size
+    frequency = (self.base**-exponent).astype("float32")
+    if self.max_positions is None:
+      return frequency / np.float32(self.factor)
+    # How much longer the row is, to the power of what the base would be.
+    longest = ops.maximum(ops.max(position) + 1.0, self.max_positions)
+    growth = self.factor * longest / self.max_positions - (self.factor - 1)
+    power = (-exponent * size / (size - 2)).astype("float32")
+    return frequency * ops.power(growth, power)
 
 
 def turned_heads(query, key, value, *rotary):

@@ -91,7 +91,14 @@ def rows(query, attention_mask, direction=None, position_bias=None):
 
 
 def attend(
-  rows, others, drop, size=None, training=False, bias=None, number=None
+  rows,
+  others,
+  drop,
+  size=None,
+  training=False,
+  bias=None,
+  number=None,
+  use_scale=True,
 ):
   """Returns the context [B, R, H] and the probabilities [B, N, R, L].
 
@@ -105,17 +112,22 @@ def attend(
     bias: callable (number, rows, key, *tables) of what is added to the scores,
       float32 [B or 1, N or 1, R, L] or None, the mask among it. None: `seen`.
     number: int tensor, of the chunk that `rows` are; None: they are all.
+    use_scale: bool, whether scores are divided by the root of D.
   """
   if size is not None:
 
     def context(number, rows, *others):
-      return attend(rows, others, drop, bias=bias, number=number)[0]
+      return attend(
+        rows, others, drop, bias=bias, number=number, use_scale=use_scale
+      )[0]
 
     return in_chunks(context, rows, others, drop, size, training), None
   key, value, *tables = others
   # TensorFlow computes product, scale and mask as one, if the scale comes right
   # before and the mask right behind, in the same dtype.
-  query = rows["query"] * key.shape[-1] ** -0.5
+  query = rows["query"]
+  if use_scale:
+    query = query * key.shape[-1] ** -0.5
   scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
   seen = what_is_seen(rows, ops.shape(key)[2]) if bias is None else None
   if seen is not None:

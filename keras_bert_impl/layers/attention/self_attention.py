@@ -1,7 +1,6 @@
 """Self-attention, and the kind of it in which each position sees all."""
 
 import dataclasses
-import functools
 import math
 
 from keras import ops
@@ -66,12 +65,47 @@ class DirectionConfig(parts.Part):
     return self.causal_direction if self.use_causal_mask else None
 
 
+@dataclasses.dataclass(frozen=True)
+class HeadsConfig(parts.Part):
+  """Fields of the heads of attention.
+
+  Attributes:
+    num_key_value_heads: heads of keys and values, each for as many heads of
+      queries, in their order (grouped-query attention, Ainslie et al. 2023);
+      divides N. None: N.
+    scale_scores: whether scores are divided by the root of D (T5: not).
+  """
+
+  num_key_value_heads: int | None = parts.field(None, "[1, inf)", shows=True)
+  scale_scores: bool = parts.field(True)
+
+  @classmethod
+  def check(cls, config):
+    """Raises ValueError if heads do not divide, or another kind has none."""
+    groups, heads = config.num_key_value_heads, config.num_attention_heads
+    if groups is not None and heads % groups:
+      raise ValueError(
+        f"num_key_value_heads ({groups}) must divide num_attention_heads"
+        f" ({heads})."
+      )
+    others = config.relative_attention or config.is_transformer_xl
+    if others or (not config.scale_scores and config.attention_window):
+      parts.check_defaults(
+        config,
+        parts.fields(cls),
+        "must be {} with relative_attention, attention_window or XLNet's"
+        " encoder",
+      )
+
+
 def of_config(config, dtype, make=None, **options):
   """Returns a new kind of attention of a class.
 
   `options` are of its constructor, besides what every kind has.
   """
   is_short = (config.longest_input or math.inf) <= scores.LONG
+  if not config.scale_scores:
+    options["use_scale"] = False
   return (make or FullAttention)(
     causal_direction=config.reading_direction,
     chunk_size=None if is_short else scores.CHUNK_SIZE,
@@ -146,12 +180,25 @@ class AttentionKind(_AttentionKindArguments, layer.Layer):
     raise NotImplementedError
 
 
-class FullAttention(AttentionKind):
+@dataclasses.dataclass(eq=False, repr=False)
+class _FullAttentionArguments(layer.Arguments):
+  causal_direction: str | None = None
+  chunk_size: int | None = None
+  use_scale: bool = True
+
+
+class FullAttention(_FullAttentionArguments, AttentionKind):
   """Each position sees all others, or all on one side of it.
 
   Positions may come as "rotary", as of `RotaryEmbedding`, with "query_rotary"
   where queries are others, or as "bias", float [B or 1, N, L, L], which is
   added to the scores.
+
+  Args:
+    causal_direction: as of `AttentionKind`, and chunk_size.
+    chunk_size: int or None.
+    use_scale: bool, whether scores are divided by the root of D.
+    **kwargs: of `keras.layers.Layer`.
 
   Source: Vaswani et al. 2017, section 3.2.1.
   """
@@ -172,7 +219,9 @@ class FullAttention(AttentionKind):
       query, seen, self.causal_direction, positions.get("bias")
     )
     size = None if whole else self.chunk_size
-    return scores.attend(rows, (key, value), drop, size, training)
+    return scores.attend(
+      rows, (key, value), drop, size, training, use_scale=self.use_scale
+    )
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -183,6 +232,7 @@ class _SelfAttentionArguments(layer.Arguments):
   use_bias: bool = True
   initializer_range: float = 0.02
   head_size: int | None = None
+  num_key_value_heads: int | None = None
 
 
 class SelfAttention(_SelfAttentionArguments, layer.Layer):
@@ -199,6 +249,8 @@ class SelfAttention(_SelfAttentionArguments, layer.Layer):
     use_bias: bool, whether the projections have biases.
     initializer_range: float, standard deviation.
     head_size: int, D; None: H / N, if N divides H.
+    num_key_value_heads: int, heads of keys and values, which divides N: each is
+      for as many heads of queries. None: N.
     **kwargs: of `keras.layers.Layer`.
 
   Attributes:
@@ -223,13 +275,15 @@ class SelfAttention(_SelfAttentionArguments, layer.Layer):
       )
     of_head = self.head_size or size // self.num_heads
     self.context_size = self.num_heads * of_head
-    dense = functools.partial(
-      self._dense, self.context_size, hidden_shape, None
-    )
+    key_size = (self.num_key_value_heads or self.num_heads) * of_head
     key_bias = self.use_bias and self.kind.use_key_bias
-    self.query = dense("query", self.use_bias)
-    self.key = dense("key", key_bias)
-    self.value = dense("value", self.use_bias)
+    for name, units, use_bias in (
+      ("query", self.context_size, self.use_bias),
+      ("key", key_size, key_bias),
+      ("value", key_size, self.use_bias),
+    ):
+      dense = self._dense(units, hidden_shape, None, name, use_bias)
+      setattr(self, name, dense)
     self.dropout = self._dropout(hidden_shape, self.dropout_rate)
     self.kind.build(hidden_shape)
 
@@ -270,8 +324,8 @@ class SelfAttention(_SelfAttentionArguments, layer.Layer):
     heads = self.heads_shape(hidden)
     context, probs = self.kind.attend(
       ops.reshape(self.query(looking), self.heads_shape(looking)),
-      ops.reshape(self.key(hidden), heads),
-      ops.reshape(self.value(hidden), heads),
+      self._for_each_head(self.key(hidden), heads),
+      self._for_each_head(self.value(hidden), heads),
       mask if attention_mask is None else attention_mask,
       positions or {},
       drop,
@@ -279,6 +333,15 @@ class SelfAttention(_SelfAttentionArguments, layer.Layer):
       training=training,
     )
     return (context, probs) if return_attention_scores else context
+
+  def _for_each_head(self, x, shape):
+    """Returns keys or values [B, L, ...] of all heads, of `shape`."""
+    batch, length, heads, of_head = shape
+    groups = self.num_key_value_heads or heads
+    if groups < heads:
+      x = ops.reshape(x, (batch, length, groups, 1, of_head))
+      x = ops.tile(x, (1, 1, 1, heads // groups, 1))
+    return ops.reshape(x, shape)
 
   def heads_shape(self, hidden):
     """Returns the shape (B, L, N, D) of projections of [B, L, H]."""

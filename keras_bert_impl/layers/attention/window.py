@@ -109,7 +109,8 @@ class LocalAttention(_LocalAttentionArguments, self_attention.AttentionKind):
     """Computes the context of each position; as `AttentionKind.attend`.
 
     A position of a mask [B, L] that sees nothing, such as padding far from all
-    tokens, gets the mean of the row's values.
+    tokens, gets the mean of the row's values; in a causal encoder, zeros. So it
+    is in transformers.
 
     Raises:
       ValueError: positions are a bias, which a window has no place for.
@@ -148,7 +149,7 @@ class LocalAttention(_LocalAttentionArguments, self_attention.AttentionKind):
     if attention_mask is not None and len(attention_mask.shape) == 2:
       sees_any = as_rows(ops.any(seen, axis=-1, keepdims=True))
       mean = ops.reshape(mean, (shape[0], 1, context.shape[-1]))
-      context = ops.where(sees_any, context, mean)
+      context = ops.where(sees_any, context, 0.0 if direction else mean)
     return context, probs
 
 

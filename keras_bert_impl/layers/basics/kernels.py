@@ -428,6 +428,42 @@ def _normal(epsilon, x):
   return (x - center) * scale, scale
 
 
+def rms_norm(x, gamma, epsilon, training):
+  """Returns `x` [..., H], each row over its root mean square, times gamma [H].
+
+  The dtype is that of `x`.
+  """
+  if not training or keras.backend.backend() != "tensorflow":
+    return _scale_rows(epsilon, x, gamma)
+  rows = tf.reshape(x, [-1, x.shape[-1]])
+  options = (_scale_rows, _scale_rows_gradient, (None, None), (epsilon,))
+  scaled = _with_gradient(
+    _two_programs, options, rows, tf.convert_to_tensor(gamma)
+  )
+  return tf.reshape(scaled, tf.shape(x))
+
+
+def _scale_rows(epsilon, x, gamma):
+  wide = _wide(x)
+  scale = _one_over_root_mean_square(wide, epsilon)
+  return ops.cast(wide * scale * _wide(gamma), x.dtype)
+
+
+def _scale_rows_gradient(epsilon, x, gamma, upstream):
+  wide, upstream = _wide(x), _wide(upstream)
+  scale = _one_over_root_mean_square(wide, epsilon)
+  normal, slope = wide * scale, upstream * _wide(gamma)
+  mean = ops.mean(slope * normal, axis=-1, keepdims=True)
+  return [
+    tf.cast(scale * (slope - normal * mean), x.dtype),
+    tf.cast(tf.reduce_sum(upstream * normal, axis=0), gamma.dtype),
+  ]
+
+
+def _one_over_root_mean_square(x, epsilon):
+  return ops.rsqrt(ops.mean(x * x, axis=-1, keepdims=True) + epsilon)
+
+
 def cross_entropy(logits, labels):
   """Returns the cross-entropy of each label in nats, float32 [...].
 

@@ -146,6 +146,55 @@ class LayerNormalization(keras.layers.LayerNormalization):
     return super().call(inputs) if fast is None else fast
 
 
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class RMSNormalization(keras.layers.Layer):
+  """LayerNorm without mean and bias: each row over its root mean square.
+
+  Args:
+    epsilon: float, added to the mean of squares.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: Zhang and Sennrich 2019.
+  """
+
+  def __init__(self, epsilon=1e-6, **kwargs):
+    super().__init__(**kwargs)
+    self.epsilon = epsilon
+
+  def build(self, shape):
+    """Creates the weight, under LayerNorm's name."""
+    self.gamma = self.add_weight(
+      (shape[-1],), "ones", name="gamma", autocast=False
+    )
+
+  def call(self, inputs, training=None):
+    """Returns the normalized `inputs` [..., H]."""
+    return kernels.rms_norm(inputs, self.gamma, self.epsilon, training)
+
+  def compute_output_spec(self, inputs, training=None):
+    """Returns the shape and dtype of `call`."""
+    return keras.KerasTensor(inputs.shape, self.compute_dtype)
+
+  def get_config(self):
+    """Returns the arguments of the constructor."""
+    return {**super().get_config(), "epsilon": self.epsilon}
+
+
+def norm(norm_type, epsilon, norm_bias, dtype):
+  """Returns a new layer of `parts.NORMS`, for the end or beginning of a half.
+
+  Args:
+    norm_type: str, "layer_norm" or "rms_norm".
+    epsilon: float.
+    norm_bias: bool, whether LayerNorm adds a bias.
+    dtype: a dtype policy.
+  """
+  options = {"epsilon": epsilon, "dtype": dtype, "name": "LayerNorm"}
+  if norm_type == "rms_norm":
+    return RMSNormalization(**options)
+  return LayerNormalization(center=norm_bias, **options)
+
+
 def truncated_normal(stddev):
   """Returns a NEW truncated normal initializer, as google-research/bert has it.
 
@@ -224,7 +273,8 @@ class Layer(keras.layers.Layer):
   """
 
   of_keras = {}  # Arguments of `keras.layers.Layer` that are always the same.
-  norm_bias = True  # Constructors may take it as an argument.
+  # Constructors may take them as arguments.
+  norm_type, norm_bias = "layer_norm", True
   _constructor, _given = keras.layers.Layer.__init__, ()
 
   def __init_subclass__(cls, **named):
@@ -312,12 +362,9 @@ class Layer(keras.layers.Layer):
     return layer
 
   def _layer_norm(self, shape):
-    """Returns a built `LayerNormalization`."""
-    layer = LayerNormalization(
-      epsilon=self.layer_norm_eps,
-      center=self.norm_bias,
-      dtype=self.dtype_policy,
-      name="LayerNorm",
+    """Returns a built `LayerNormalization` or `RMSNormalization`."""
+    layer = norm(
+      self.norm_type, self.layer_norm_eps, self.norm_bias, self.dtype_policy
     )
     layer.build(shape)
     return layer

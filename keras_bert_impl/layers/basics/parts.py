@@ -16,6 +16,8 @@ ACTIVATIONS = (
   *("silu", "mish", "sigmoid", "tanh", "linear"),
 )
 
+NORMS = ("layer_norm", "rms_norm")
+
 
 def field(
   default=dataclasses.MISSING,
@@ -149,10 +151,10 @@ def check_value(entry, value):
   """
   types_ = typing.get_args(entry.type) or (entry.type,)
   rules, named = entry.metadata, {entry.name: value}
-  if bool in types_:
-    options.check_choice(entry.name, value, (True, False))
-  elif rules["choices"]:
+  if rules["choices"]:
     options.check_choice(entry.name, value, rules["choices"])
+  elif bool in types_:
+    options.check_choice(entry.name, value, (True, False))
   elif str in types_ or (value is None and types.NoneType in types_):
     return
   elif int in types_:

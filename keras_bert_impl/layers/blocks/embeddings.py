@@ -25,12 +25,17 @@ class EmbeddingsConfig(parts.Part):
     max_position_embeddings: rows of the position table; see `longest_input`.
     position_offset: row of the position table that the first token takes; the
       row before it is that of padding (RoBERTa: 2; else 0).
+    embeddings_norm: whether LayerNorm normalizes the embeddings.
+    task_type_vocab_size: number of tasks that have an embedding (ERNIE), of
+      which that of the first, 0, is added to each token; 0: there are none.
   """
 
   type_vocab_size: int = parts.field(2, shows=True)
   embedding_size: int | None = parts.field(None, "[1, inf)", shows=True)
   max_position_embeddings: int = parts.field(512, "[1, inf)", shows=True)
   position_offset: int = parts.field(0)
+  embeddings_norm: bool = parts.field(True, shows=True)
+  task_type_vocab_size: int = parts.field(0, shows=True)
 
   @classmethod
   def check(cls, config):
@@ -91,7 +96,7 @@ class EmbeddingsConfig(parts.Part):
   @property
   def longest_input(self):
     """Most tokens that it can read; None where no table has their positions."""
-    if self.position_embedding_type not in TABLES:
+    if self.position_embedding_type not in TABLES and not self.rotary_table:
       return None
     return self.max_position_embeddings - self.position_offset
 
@@ -109,6 +114,8 @@ def of_config(config, dtype, make=None):
     dropout_rate=config.hidden_dropout_prob,
     layer_norm_eps=config.layer_norm_eps,
     norm_bias=config.norm_bias,
+    use_norm=config.embeddings_norm,
+    task_type_vocab_size=config.task_type_vocab_size,
     initializer_range=config.initializer_range,
     hidden_size=config.hidden_size if config.clears_padding else None,
     clears_padding=config.clears_padding,
@@ -141,6 +148,8 @@ class _EmbeddingsArguments(layer.Arguments):
   hidden_size: int | None = None
   clears_padding: bool = False
   norm_bias: bool = True
+  use_norm: bool = True
+  task_type_vocab_size: int = 0
 
 
 class Embeddings(_EmbeddingsArguments, layer.Layer):
@@ -161,6 +170,9 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
     hidden_size: int, H, to which the sum is mapped, without bias; None: E.
     clears_padding: bool, whether the states of padding are 0.
     norm_bias: bool, whether LayerNorm adds a bias.
+    use_norm: bool, whether there is LayerNorm.
+    task_type_vocab_size: int, rows of the table of tasks, of which the first is
+      added to each token; 0: there is none.
     **kwargs: of `keras.layers.Layer`.
 
   Source: google-research/bert, modeling.py, embedding_postprocessor; fairseq's
@@ -182,6 +194,10 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
       self.token_type_embeddings = table(
         "token_type_embeddings", self.type_vocab_size, width
       )
+    if self.task_type_vocab_size:
+      self.task_type_embeddings = table(
+        "task_type_embeddings", self.task_type_vocab_size, width
+      )
     if self.position_embedding_type == "learned":
       self.position_embeddings = table("position_embeddings", length, width)
     elif self.position_embedding_type == "sinusoidal":
@@ -191,7 +207,7 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
       self.embed_proj = self._dense(
         size, (None, width), name="embed_proj", use_bias=False
       )
-    self.layer_norm = self._layer_norm(hidden_shape)
+    self.layer_norm = self._layer_norm(hidden_shape) if self.use_norm else None
     self.dropout = self._dropout(hidden_shape, self.dropout_rate)
 
   def call(
@@ -243,9 +259,11 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
         hidden += rows[: ops.shape(input_ids)[1]]
       else:
         hidden += ops.take(rows, position_ids + self.position_offset, axis=0)
+    if self.task_type_vocab_size:
+      hidden += self.task_type_embeddings[0]
     hidden = ops.cast(hidden, self.compute_dtype)
     hidden = hidden if self.embed_proj is None else self.embed_proj(hidden)
-    hidden = self.layer_norm(hidden)
+    hidden = hidden if self.layer_norm is None else self.layer_norm(hidden)
     if self.clears_padding and input_mask is not None:
       hidden *= ops.expand_dims(ops.cast(input_mask, hidden.dtype), -1)
     return self.dropout(hidden, training=training), table

@@ -27,6 +27,11 @@ class BlockConfig(parts.Part):
     gated_feed_forward: whether the feed-forward layer is gated (GeGLU).
     attention_bias, mlp_bias, norm_bias: whether the dense layers of attention,
       those of the feed-forward layer, and LayerNorm have biases.
+    mlp_output_bias: whether the last dense layer of the feed-forward layer has
+      one; None: as `mlp_bias`.
+    norm_type: "layer_norm", or "rms_norm", which has no bias; see
+      `layer.RMSNormalization`.
+    inner_dropout: whether there is dropout inside the feed-forward layer.
     use_scaled_initializer: whether the kernels that end both halves of a block
       are drawn with `initializer_range` / sqrt(2 `num_hidden_layers`).
   """
@@ -38,11 +43,20 @@ class BlockConfig(parts.Part):
   attention_bias: bool = parts.field(True, shows=True)
   mlp_bias: bool = parts.field(True, shows=True)
   norm_bias: bool = parts.field(True, shows=True)
+  mlp_output_bias: bool | None = parts.field(
+    None, choices=(None, True, False), shows=True
+  )
+  norm_type: str = parts.field("layer_norm", choices=parts.NORMS)
+  inner_dropout: bool = parts.field(False, shows=True)
   use_scaled_initializer: bool = parts.field(False, shows=True)
 
   @classmethod
   def check(cls, config):
     """Raises ValueError if groups do not divide the layers, or these differ."""
+    if config.norm_bias and config.norm_type == "rms_norm":
+      raise ValueError(
+        "norm_bias (True) must be False with norm_type 'rms_norm'."
+      )
     groups, inner = config.num_hidden_groups, config.inner_group_num
     if inner > 1 and not groups:
       raise ValueError(
@@ -106,7 +120,9 @@ class BlockConfig(parts.Part):
         num_layers=layers,
         head_size=config.attention_head_size,
         # With pre-norm, that of the embeddings normalizes the first input.
-        use_attention_norm=index > 0 or not config.norm_first,
+        use_attention_norm=index > 0
+        or not (config.norm_first and config.embeddings_norm),
+        num_key_value_heads=config.num_key_value_heads,
         dtype=dtype,
         name=f"{stem}_{group}" + (f"_inner_{place}" if place else ""),
       )
@@ -118,11 +134,8 @@ class BlockConfig(parts.Part):
 
 def final_norm(config, dtype):
   """Returns a new LayerNorm for the output of the last pre-norm block."""
-  return base.LayerNormalization(
-    epsilon=config.layer_norm_eps,
-    center=config.norm_bias,
-    dtype=dtype,
-    name="LayerNorm",
+  return base.norm(
+    config.norm_type, config.layer_norm_eps, config.norm_bias, dtype
   )
 
 
@@ -134,6 +147,7 @@ class _ResidualOutputArguments(base.Arguments):
   use_norm: bool = True
   norm_first: bool = False
   norm_bias: bool = True
+  norm_type: str = "layer_norm"
   layer_norm_eps: float = 1e-12
   initializer_range: float = 0.02
 
@@ -151,6 +165,7 @@ class ResidualOutput(_ResidualOutputArguments, base.Layer):
     use_norm: bool, whether there is LayerNorm.
     norm_first: bool, whether it comes before the sublayer (pre-norm).
     norm_bias: bool, whether LayerNorm adds a bias.
+    norm_type: str, "layer_norm" or "rms_norm", in the place of LayerNorm.
     layer_norm_eps: float.
     initializer_range: float, standard deviation.
     **kwargs: of `keras.layers.Layer`.
@@ -213,6 +228,7 @@ def _residual_output(layer, use_bias, use_norm=True):
     use_norm=use_norm,
     norm_first=options.norm_first,
     norm_bias=options.norm_bias,
+    norm_type=options.norm_type,
     initializer_range=stddev,
   )
 
@@ -279,7 +295,10 @@ class FeedForward(_FeedForwardArguments, base.Layer):
         self.dropout = None
         if self.inner_dropout_rate:
           self.dropout = self._dropout(inner_shape, self.inner_dropout_rate)
-      self.output_layer = _residual_output(self, self.options.mlp_bias)
+      use_bias = self.options.mlp_output_bias
+      if use_bias is None:
+        use_bias = self.options.mlp_bias
+      self.output_layer = _residual_output(self, use_bias)
       self.output_layer.build(inner_shape, hidden_shape)
 
   def call(self, hidden, training=False):
@@ -312,6 +331,7 @@ class _TransformerBlockArguments(BlockArguments):
   num_layers: int | None = None
   use_attention_norm: bool = True
   head_size: int | None = None
+  num_key_value_heads: int | None = None
 
 
 class TransformerBlock(_TransformerBlockArguments, base.Layer):
@@ -334,6 +354,7 @@ class TransformerBlock(_TransformerBlockArguments, base.Layer):
     num_layers: int, layers of the encoder, for `use_scaled_initializer`.
     use_attention_norm: bool, whether the half with attention has LayerNorm.
     head_size: int, D, as of `SelfAttention`.
+    num_key_value_heads: int, the same.
     **kwargs: of `keras.layers.Layer`.
 
   Source: Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3; Xiong
@@ -361,7 +382,11 @@ class TransformerBlock(_TransformerBlockArguments, base.Layer):
       )
       context_shape = (*hidden_shape[:-1], self.attention.context_size)
       self.attention_output.build(context_shape, hidden_shape)
-    self.feed_forward = self._inner(FeedForward, use_own_scope=False)
+    self.feed_forward = self._inner(
+      FeedForward,
+      inner_dropout_rate=self.dropout_rate * self.options.inner_dropout,
+      use_own_scope=False,
+    )
     self.feed_forward.build(hidden_shape)
 
   @dropout.rematerialized

@@ -55,6 +55,8 @@ class _MaskedLanguageModelHeadArguments(base.Arguments):
   norm_bias: bool = True
   use_output_bias: bool = True
   tie_word_embeddings: bool = True
+  use_transform: bool = True
+  output_size: int | None = None
 
 
 class MaskedLanguageModelHead(_MaskedLanguageModelHeadArguments, base.Layer):
@@ -71,6 +73,8 @@ class MaskedLanguageModelHead(_MaskedLanguageModelHeadArguments, base.Layer):
     norm_bias: bool, whether the transformation's LayerNorm adds a bias.
     use_output_bias: bool, whether there is a bias after the output matrix.
     tie_word_embeddings: bool, whether that matrix is the table.
+    use_transform: bool, whether there is the transformation.
+    output_size: int, width of a matrix that is not the table; None: E.
     **kwargs: of `keras.layers.Layer`.
 
   Source: google-research/bert, run_pretraining.py, get_masked_lm_output.
@@ -84,9 +88,11 @@ class MaskedLanguageModelHead(_MaskedLanguageModelHeadArguments, base.Layer):
   ):
     """Creates the weights."""
     vocab_size, table_width = embedding_table_shape
-    self.transform = self._inner(HeadTransform, "transform", units=table_width)
-    self.transform.build((None, hidden_shape[-1]))
-    self.output_weights = _own_table(self, embedding_table_shape)
+    width, self.transform = self.output_size or table_width, None
+    if self.use_transform:
+      self.transform = self._inner(HeadTransform, "transform", units=width)
+      self.transform.build((None, hidden_shape[-1]))
+    self.output_weights = _own_table(self, (vocab_size, width))
     self.output_bias = None
     if self.use_output_bias:
       self.output_bias = self._zeros("output_bias", vocab_size, autocast=False)
@@ -108,7 +114,8 @@ class MaskedLanguageModelHead(_MaskedLanguageModelHeadArguments, base.Layer):
     else:
       batch, num_predictions = ops.shape(masked_lm_positions)
       masked = _gather_positions(hidden, masked_lm_positions)  # [B * P, H]
-    masked = self.transform(masked)  # [B * P, E]
+    if self.transform is not None:
+      masked = self.transform(masked)  # [B * P, E]
     logits = _score_words(self, masked, embedding_table)
     if self.output_bias is not None:
       logits = logits + self.output_bias
@@ -288,6 +295,7 @@ def _gather_positions(hidden, positions):
 class _ClassificationHeadArguments(base.Arguments):
   num_classes: int
   initializer_range: float = 0.02
+  use_bias: bool = True
 
 
 class ClassificationHead(_ClassificationHeadArguments, base.Layer):
@@ -299,6 +307,7 @@ class ClassificationHead(_ClassificationHeadArguments, base.Layer):
   Args:
     num_classes: int, C.
     initializer_range: float, standard deviation.
+    use_bias: bool, whether there is a bias.
     **kwargs: of `keras.layers.Layer`.
 
   Source: google-research/bert, run_pretraining.py, run_classifier.py and
@@ -312,12 +321,16 @@ class ClassificationHead(_ClassificationHeadArguments, base.Layer):
     self.output_weights = self._weight(
       "output_weights", self.num_classes, hidden_shape[-1]
     )
-    self.output_bias = self._zeros("output_bias", self.num_classes)
+    self.output_bias = None
+    if self.use_bias:
+      self.output_bias = self._zeros("output_bias", self.num_classes)
 
   def call(self, hidden):
     """[..., H] -> logits, float32 [..., C]."""
     logits = ops.matmul(hidden, ops.transpose(self.output_weights))
-    return ops.cast(logits + self.output_bias, "float32")
+    if self.output_bias is not None:
+      logits = logits + self.output_bias
+    return ops.cast(logits, "float32")
 
 
 @dataclasses.dataclass(eq=False, repr=False)

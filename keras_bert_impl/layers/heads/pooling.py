@@ -15,13 +15,20 @@ class PoolerConfig(parts.Part):
     pooler_act: activation of the pooler, where a model has one; one of
       `parts.ACTIVATIONS`.
     pooler_dropout: dropout before the pooler.
+    pooler_reads: "token", which of them the pooler reads; "mean", the mean of
+      the tokens; or "late", each token, of whose outputs it gives the mean.
     classifier_pooling: "cls" or "mean", the token or the mean of the tokens
       that heads for whole texts read; all heads then begin with the dense layer
       and LayerNorm of the masked language model's head. None: heads for texts
       read the pooler, and only the masked language model's has that layer.
     classifier_act: activation of that dense layer; None means the blocks'.
     classifier_bias: whether that dense layer has a bias.
+    logits_bias: whether the layer that ends in logits of classes has a bias.
+    decoder_transform: whether the masked language model's head begins with that
+      dense layer and LayerNorm.
     decoder_bias: whether the masked language model's output has a bias.
+    output_embedding_size: width of the masked language model's matrix, where it
+      is not the table; None: E.
     tie_word_embeddings: whether its matrix is the table of the embeddings.
   """
 
@@ -29,6 +36,9 @@ class PoolerConfig(parts.Part):
     "tanh", choices=parts.ACTIVATIONS, of_pooler=True
   )
   pooler_dropout: float = parts.field(0.0, "[0, 1)", shows=True)
+  pooler_reads: str = parts.field(
+    "token", choices=("token", "mean", "late"), of_pooler=True
+  )
   classifier_pooling: str | None = parts.field(
     None, choices=(None, "cls", "mean"), of_pooler=True
   )
@@ -36,7 +46,10 @@ class PoolerConfig(parts.Part):
     None, choices=(None, *parts.ACTIVATIONS), shows=True
   )
   classifier_bias: bool = parts.field(True, shows=True)
+  logits_bias: bool = parts.field(True, shows=True)
+  decoder_transform: bool = parts.field(True, shows=True)
   decoder_bias: bool = parts.field(True, shows=True)
+  output_embedding_size: int | None = parts.field(None, "[1, inf)", shows=True)
   tie_word_embeddings: bool = parts.field(True, shows=True)
 
   @property
@@ -51,7 +64,17 @@ class PoolerConfig(parts.Part):
 
   @classmethod
   def check(cls, config):
-    """Raises ValueError if an encoder cannot do without its own pooler."""
+    """Raises ValueError if heads do not go with the encoder, or its tables."""
+    if config.output_embedding_size and config.tie_word_embeddings:
+      raise ValueError(
+        f"output_embedding_size ({config.output_embedding_size}) must be None"
+        " with tie_word_embeddings, as the table has a width."
+      )
+    if not config.decoder_transform and config.classifier_pooling:
+      raise ValueError(
+        "decoder_transform (False) must be True with classifier_pooling"
+        f" ({config.classifier_pooling!r}): all heads begin with it."
+      )
     why = None
     if config.is_transformer_xl:
       why = "XLNet's encoder"
@@ -77,6 +100,7 @@ def of_config(config, dtype):
     config.pooler_act,
     use_last_token=use_last_token,
     dropout_rate=config.pooler_dropout,
+    reads=config.pooler_reads,
     dtype=dtype,
     name="pooler",
   )
@@ -176,19 +200,23 @@ class _PoolerArguments(layer.Arguments):
   activation: layer.Activation = "tanh"
   use_last_token: bool = False
   dropout_rate: float = 0.0
+  reads: str = "token"
 
 
 class Pooler(_PoolerArguments, layer.Layer):
-  """Dense layer on one token: the first ([CLS]) or the last one.
+  """Dense layer on one token, the first ([CLS]) or the last one, or on all.
 
   Args:
     initializer_range: float, standard deviation.
     activation: str; BERT's is "tanh".
     use_last_token: bool, whether to read the last token that is not padding.
     dropout_rate: float in [0, 1), before the layer.
+    reads: str, "token", that one; "mean", the mean of the tokens; "late", each
+      token, of whose outputs the mean is returned.
     **kwargs: of `keras.layers.Layer`.
 
-  Source: google-research/bert, modeling.py.
+  Source: google-research/bert, modeling.py; Boizard et al. 2025 (EuroBERT) for
+  "late".
   """
 
   def build(self, hidden_shape, **other_shapes):
@@ -206,10 +234,14 @@ class Pooler(_PoolerArguments, layer.Layer):
     Args:
       hidden: float [B, L, H].
       input_mask: int [B, L], 1 for a token and 0 for padding; needed only with
-        `use_last_token`.
+        `use_last_token`, or where all tokens are read.
       training: bool.
     """
-    if self.use_last_token:
+    if self.reads == "late":
+      return _mean_of_tokens(self.dense(hidden), input_mask)
+    if self.reads == "mean":
+      hidden = _mean_of_tokens(hidden, input_mask)[:, None]
+    elif self.use_last_token:
       last = ops.maximum(ops.sum(input_mask, axis=1) - 1, 0)  # [B]
       hidden = ops.take_along_axis(hidden, last[:, None, None], axis=1)
     token = hidden[:, 0]
@@ -220,6 +252,13 @@ class Pooler(_PoolerArguments, layer.Layer):
   def compute_mask(self, inputs, previous_mask):
     """Returns None: a vector has no positions to mask."""
     return None
+
+
+def _mean_of_tokens(hidden, input_mask):
+  """Returns the mean [B, H] of the tokens of [B, L, H]."""
+  weights = ops.cast(input_mask, "float32")
+  weights = ops.cast(weights / _sum(weights), hidden.dtype)
+  return ops.squeeze(ops.matmul(ops.expand_dims(weights, 1), hidden), 1)
 
 
 def _one_hot(scores):

@@ -170,7 +170,8 @@ class TransformerEncoder(encoder_model.BareEncoder):
   def _may_leave_out_states(self):
     """Whether the last block may leave out states that nothing reads."""
     # A convolution may follow the block, and reads neighbours.
-    reads_all = isinstance(self._pooler, pooling.Pooling)
+    reads_all = getattr(self._pooler, "reads", "token") != "token"
+    reads_all |= isinstance(self._pooler, pooling.Pooling)
     reads_all = reads_all or self.config.conv_kernel_size > 0
     return self.block_calls[-1].sees_alike and not reads_all
 

@@ -164,6 +164,7 @@ def classifier(encoder, num_classes, name="classifier"):
   return layers.ClassificationHead(
     num_classes,
     encoder.config.initializer_range,
+    encoder.config.logits_bias,
     dtype=encoder.dtype_policy,
     name=name,
   )

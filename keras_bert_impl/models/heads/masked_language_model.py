@@ -123,6 +123,8 @@ def token_scorer(encoder, use_mask_decoder=False, hidden=None):
     **config.transform_options,
     use_output_bias=config.decoder_bias,
     tie_word_embeddings=config.tie_word_embeddings,
+    use_transform=config.decoder_transform,
+    output_size=config.output_embedding_size,
     dtype=encoder.dtype_policy,
     name="predictions",
   )
