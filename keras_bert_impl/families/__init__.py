@@ -15,6 +15,7 @@ from keras_bert_impl.families import (
   electra,
   modernbert,
   mpnet,
+  nomic_bert,
   roberta,
   xlm_roberta,
   xlnet,
@@ -35,6 +36,7 @@ FAMILIES = {
     deberta,
     deberta_v2,
     modernbert,
+    nomic_bert,
   )
 }
 DEFAULT = bert.FAMILY.name
