@@ -13,6 +13,7 @@ from keras_bert_impl.families import (
   deberta_v2,
   distilbert,
   electra,
+  gte,
   modernbert,
   mpnet,
   nomic_bert,
@@ -37,6 +38,7 @@ FAMILIES = {
     deberta_v2,
     modernbert,
     nomic_bert,
+    gte,
   )
 }
 DEFAULT = bert.FAMILY.name
