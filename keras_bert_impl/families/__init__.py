@@ -13,6 +13,7 @@ from keras_bert_impl.families import (
   deberta_v2,
   distilbert,
   electra,
+  eurobert,
   gte,
   modernbert,
   mpnet,
@@ -39,6 +40,7 @@ FAMILIES = {
     modernbert,
     nomic_bert,
     gte,
+    eurobert,
   )
 }
 DEFAULT = bert.FAMILY.name
