@@ -19,6 +19,7 @@ from keras_bert_impl.families import (
   mpnet,
   nomic_bert,
   roberta,
+  t5,
   xlm_roberta,
   xlnet,
 )
@@ -41,6 +42,7 @@ FAMILIES = {
     nomic_bert,
     gte,
     eurobert,
+    t5,
   )
 }
 DEFAULT = bert.FAMILY.name
