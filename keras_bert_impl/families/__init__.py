@@ -17,6 +17,7 @@ from keras_bert_impl.families import (
   gte,
   modernbert,
   mpnet,
+  mt5,
   nomic_bert,
   roberta,
   t5,
@@ -43,6 +44,7 @@ FAMILIES = {
     gte,
     eurobert,
     t5,
+    mt5,
   )
 }
 DEFAULT = bert.FAMILY.name
