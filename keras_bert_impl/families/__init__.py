@@ -21,6 +21,7 @@ from keras_bert_impl.families import (
   nomic_bert,
   roberta,
   t5,
+  umt5,
   xlm_roberta,
   xlnet,
 )
@@ -45,6 +46,7 @@ FAMILIES = {
     eurobert,
     t5,
     mt5,
+    umt5,
   )
 }
 DEFAULT = bert.FAMILY.name
