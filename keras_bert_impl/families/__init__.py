@@ -16,6 +16,7 @@ from keras_bert_impl.families import (
   eurobert,
   gte,
   modernbert,
+  modernbert_decoder,
   mpnet,
   mt5,
   nomic_bert,
@@ -47,6 +48,7 @@ FAMILIES = {
     t5,
     mt5,
     umt5,
+    modernbert_decoder,
   )
 }
 DEFAULT = bert.FAMILY.name
