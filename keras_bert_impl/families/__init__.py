@@ -15,6 +15,7 @@ from keras_bert_impl.families import (
   electra,
   eurobert,
   gte,
+  jina_embeddings_v3,
   modernbert,
   modernbert_decoder,
   mpnet,
@@ -49,6 +50,7 @@ FAMILIES = {
     mt5,
     umt5,
     modernbert_decoder,
+    jina_embeddings_v3,
   )
 }
 DEFAULT = bert.FAMILY.name
