@@ -13,6 +13,7 @@ from keras_bert_impl.families import (
   deberta_v2,
   distilbert,
   electra,
+  ernie,
   eurobert,
   gte,
   jina_embeddings_v3,
@@ -51,6 +52,7 @@ FAMILIES = {
     umt5,
     modernbert_decoder,
     jina_embeddings_v3,
+    ernie,
   )
 }
 DEFAULT = bert.FAMILY.name
