@@ -22,6 +22,7 @@ from keras_bert_impl.families import (
   mpnet,
   mt5,
   nomic_bert,
+  rembert,
   roberta,
   t5,
   umt5,
@@ -53,6 +54,7 @@ FAMILIES = {
     modernbert_decoder,
     jina_embeddings_v3,
     ernie,
+    rembert,
   )
 }
 DEFAULT = bert.FAMILY.name
