@@ -24,6 +24,7 @@ from keras_bert_impl.families import (
   nomic_bert,
   rembert,
   roberta,
+  roformer,
   t5,
   umt5,
   xlm_roberta,
@@ -55,6 +56,7 @@ FAMILIES = {
     jina_embeddings_v3,
     ernie,
     rembert,
+    roformer,
   )
 }
 DEFAULT = bert.FAMILY.name
