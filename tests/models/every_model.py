@@ -33,6 +33,16 @@ MODERNBERT = dataclasses.replace(
   classifier_pooling="mean",
   decoder_bias=False,
 )
+EUROBERT = dataclasses.replace(DEEP, **architectures.EUROBERT)
+UMT5 = dataclasses.replace(DEEP, **architectures.UMT5)
+TABLES = dataclasses.replace(CONFIG, **architectures.TABLES)
+STRETCHED = dataclasses.replace(
+  CONFIG,
+  position_embedding_type="rotary",
+  rotary_factor=2.0,
+  rotary_scaling="dynamic",
+  max_position_embeddings=5,
+)
 PAIR = dataclasses.replace(CONFIG, **architectures.PAIR)
 ELMO = dataclasses.replace(CONFIG, **architectures.ELMO)
 
@@ -72,6 +82,12 @@ MODELS = {
   "deberta_v3": lambda: electra(DEBERTA, 1, 0.5, embedding_sharing="gdes"),
   "modernbert": lambda: models.MaskedLanguageModel(MODERNBERT),
   "modernbert_choice": lambda: models.MultipleChoice(MODERNBERT),
+  "eurobert": lambda: models.MaskedLanguageModel(EUROBERT),
+  "eurobert_classifier": lambda: models.SequenceClassifier(EUROBERT, 3),
+  "umt5": lambda: models.SequenceClassifier(UMT5, 3),
+  "tables": lambda: models.MaskedLanguageModel(TABLES),
+  "tables_classifier": lambda: models.SequenceClassifier(TABLES, 3),
+  "stretched": lambda: models.TransformerEncoder(STRETCHED),
   "pair": lambda: models.BidirectionalLanguageModel(PAIR),
   "pair_tagger": lambda: models.FeatureTagger(
     PAIR, 3, "last", is_frozen=False, lstm_width=4

@@ -36,6 +36,16 @@ CONFIGS = {
     "deberta_masked_lm",
     "deberta_v2_classifier",
     "modernbert_classifier",
+    "nomic_bert_encoder",
+    "gte_encoder",
+    "eurobert_classifier",
+    "jina_embeddings_v3_classifier",
+    "t5_encoder",
+    "umt5_encoder",
+    "modernbert_decoder_classifier",
+    "ernie_encoder",
+    "rembert_masked_lm",
+    "roformer_classifier",
   )
 }
 NUM_CLASSES = {
@@ -54,12 +64,15 @@ HEADS = {
   "albert": (*COMMON, heads.PRETRAINING),
   "electra": (*COMMON, heads.REPLACED_TOKENS),
   "xlnet": (*COMMON, heads.ANSWER_BEAM),
+  # The others begin with the whole of T5 in transformers.
+  **dict.fromkeys(("t5", "umt5"), (heads.TOKEN_CLASSIFICATION, heads.ENCODER)),
 }
 # Every head of one family, and two heads of each family.
 OWN = {
   "electra": heads.REPLACED_TOKENS,
   "xlnet": heads.ANSWER_BEAM,
   "roberta": heads.MULTI_LABEL,
+  **dict.fromkeys(("t5", "umt5"), heads.TOKEN_CLASSIFICATION),
 }
 CASES = [
   (form, family, head)

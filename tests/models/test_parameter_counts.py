@@ -51,6 +51,135 @@ EXACT = {
   "mdeberta_v3_base": 278_218_752 + 768 * 769,
   "modernbert_base": 149_014_272,
   "modernbert_large": 394_781_696,
+  # In transformers 5.24.
+  "nomic_bert_base": 136_731_648 + 768 * 769,
+  "gte_multilingual_base": 305_368_320 + 768 * 769,
+  "jina_embeddings_v3": 559_364_096,
+  "eurobert_210m": 211_766_016 + 768 * 769,
+  "eurobert_610m": 607_874_688 + 1152 * 1153,
+  "eurobert_2.1b": 2_107_590_912 + 2304 * 2305,
+  "t5_small_encoder": 35_330_816 + 512 * 513,
+  "t5_base_encoder": 109_628_544 + 768 * 769,
+  "t5_large_encoder": 334_939_648 + 1024 * 1025,
+  "mt5_small_encoder": 146_940_608 + 512 * 513,
+  "umt5_small_encoder": 150_153_216 + 512 * 513,
+  "ernie_3.0_base": 117_944_832,
+  "rembert": 575_920_384,
+  "roformer_base": 123_555_840 + 768 * 769,
+}
+
+# Of published config.json files what tells the sizes; and the parameters that
+# transformers 5.24 counts, poolers included.
+_MODERNBERT = {"model_type": "modernbert", "global_attn_every_n_layers": 3}
+PUBLISHED = {
+  "klue/roberta-base": (
+    {
+      "model_type": "roberta",
+      "vocab_size": 32000,
+      "max_position_embeddings": 514,
+      "type_vocab_size": 1,
+      "layer_norm_eps": 1e-5,
+      "pad_token_id": 1,
+      "tokenizer_class": "BertTokenizer",
+    },
+    110_618_112,
+  ),
+  "BAAI/bge-m3": (
+    {
+      "model_type": "xlm-roberta",
+      "vocab_size": 250002,
+      "hidden_size": 1024,
+      "num_hidden_layers": 24,
+      "num_attention_heads": 16,
+      "intermediate_size": 4096,
+      "max_position_embeddings": 8194,
+      "type_vocab_size": 1,
+      "pad_token_id": 1,
+    },
+    567_754_752,
+  ),
+  "intfloat/multilingual-e5-base": (
+    {
+      "model_type": "xlm-roberta",
+      "vocab_size": 250002,
+      "max_position_embeddings": 514,
+      "type_vocab_size": 1,
+      "pad_token_id": 1,
+    },
+    278_043_648,
+  ),
+  "jhu-clsp/mmBERT-base": (
+    _MODERNBERT | {"vocab_size": 256000, "local_rope_theta": 160000.0},
+    306_939_648,
+  ),
+  "jhu-clsp/ettin-encoder-17m": (
+    _MODERNBERT
+    | {
+      "vocab_size": 50368,
+      "hidden_size": 256,
+      "num_hidden_layers": 7,
+      "num_attention_heads": 4,
+      "intermediate_size": 384,
+    },
+    16_797_440,
+  ),
+  "ibm-granite/granite-embedding-small-english-r2": (
+    _MODERNBERT
+    | {
+      "vocab_size": 50368,
+      "hidden_size": 384,
+      "num_hidden_layers": 12,
+      "num_attention_heads": 12,
+      "intermediate_size": 1536,
+    },
+    47_662_464,
+  ),
+  "Alibaba-NLP/gte-modernbert-base": (
+    _MODERNBERT | {"vocab_size": 50368},
+    149_014_272,
+  ),
+  # With the keys of code on the hub.
+  "nomic-ai/nomic-embed-text-v1.5": (
+    {
+      "model_type": "nomic_bert",
+      "auto_map": {"AutoModel": "modeling_hf_nomic_bert.NomicBertModel"},
+      "activation_function": "swiglu",
+      "attn_pdrop": 0.0,
+      "layer_norm_epsilon": 1e-12,
+      "mlp_fc1_bias": False,
+      "n_embd": 768,
+      "n_head": 12,
+      "n_inner": 3072,
+      "n_layer": 12,
+      "n_positions": 8192,
+      "prenorm": False,
+      "qkv_proj_bias": False,
+      "rotary_emb_base": 1000,
+      "rotary_emb_fraction": 1.0,
+      "rotary_scaling_factor": None,
+      "type_vocab_size": 2,
+      "use_rms_norm": False,
+      "vocab_size": 30528,
+    },
+    136_731_648 + 768 * 769,
+  ),
+  "Alibaba-NLP/gte-multilingual-base": (
+    {
+      "model_type": "new",
+      "auto_map": {"AutoModel": "modeling.NewModel"},
+      "layer_norm_type": "layer_norm",
+      "logn_attention_scale": False,
+      "pack_qkv": True,
+      "position_embedding_type": "rope",
+      "rope_scaling": {"factor": 8.0, "type": "ntk"},
+      "rope_theta": 20000,
+      "type_vocab_size": 1,
+      "vocab_size": 250048,
+      "hidden_size": 768,
+      "num_attention_heads": 12,
+    },
+    305_368_320 + 768 * 769,
+  ),
 }
 
 OTHERS = ("albert_xxlarge_v2", "elmo")
@@ -60,13 +189,16 @@ PROGRAM = """
 import dataclasses, json, sys
 import keras
 from keras_bert_impl import configs, models
+from keras_bert_impl.checkpoints.descriptions import config_json
 def count(config, num_hidden_layers):
   config = dataclasses.replace(config, num_hidden_layers=num_hidden_layers)
   with keras.StatelessScope(initialize_variables=False):
     return models.make_encoder(config).count_params()
 counts = {}
-for name in sys.argv[1:]:
-  config = configs.EncoderConfig.preset(name)
+found = {name: configs.EncoderConfig.preset(name) for name in sys.argv[2:]}
+for name, values in json.loads(sys.argv[1]).items():
+  found[name] = config_json.from_dict(values, name).config
+for name, config in found.items():
   # Every layer from the second on has as many.
   one, two = count(config, 1), count(config, 2)
   counts[name] = one + (config.num_hidden_layers - 1) * (two - one)
@@ -77,8 +209,17 @@ print(json.dumps(counts))
 @pytest.fixture(name="counts", scope="module")
 def fixture_counts():
   """{preset: parameters of its encoder}, none of which takes memory."""
+  published = {name: values for name, (values, _) in PUBLISHED.items()}
   result = subprocess.run(
-    [sys.executable, "-c", PROGRAM, *SIZES, *EXACT, *OTHERS],
+    [
+      sys.executable,
+      "-c",
+      PROGRAM,
+      json.dumps(published),
+      *SIZES,
+      *EXACT,
+      *OTHERS,
+    ],
     capture_output=True,
     text=True,
   )
@@ -94,6 +235,11 @@ def test_a_preset_has_as_many_parameters_as_the_paper_says(counts, name):
 @pytest.mark.parametrize("name", EXACT)
 def test_a_preset_has_as_many_parameters_as_in_transformers(counts, name):
   assert counts[name] == EXACT[name]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_published_configuration_is_that_of_the_model(counts, name):
+  assert counts[name] == PUBLISHED[name][1]
 
 
 def test_elmo_has_the_matrices_of_the_paper(counts):
