@@ -26,6 +26,8 @@ PRESETS = {
   "deberta_v3": "deberta_v3_small",
   "xlnet": "xlnet_base",
   "modernbert": "modernbert_base",
+  "nomic_bert": "nomic_bert_base",
+  "eurobert": "eurobert_210m",
 }
 _NUM_TEXTS = 8  # of a packed row
 _NUM_PREDICTIONS = 20
