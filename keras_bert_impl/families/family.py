@@ -132,7 +132,8 @@ class Framing:
   """Framing: the special tokens and segments of a text or pair.
 
   [CLS] A [SEP] or [CLS] A [SEP] B [SEP], under the vocabulary's own names; or
-  with [CLS] at the end.
+  with [CLS] at the end; or without one of the two (A </s> B </s> of T5, <s> A
+  <s> B of Llama) or both.
 
   Attributes:
     separators: int, how many [SEP] stand between the texts of a pair.
@@ -140,24 +141,37 @@ class Framing:
       otherwise all are 0.
     cls_at_end: bool, whether [CLS] is the last token; its segment id is then 2
       if there are segments, and padding comes first, of segment 3.
+    begin: bool, whether there is a [CLS]; without `end`, before each text.
+    end: bool, whether there is a [SEP].
   """
 
   separators: int = 1
   segments: bool = True
   cls_at_end: bool = False
+  # Fingerprints of vocabularies are made of the others.
+  begin: bool = dataclasses.field(default=True, repr=False)
+  end: bool = dataclasses.field(default=True, repr=False)
+
+  @property
+  def roles(self):
+    """Roles of its special tokens, tuple."""
+    return ("cls",) * self.begin + ("sep",) * self.end
 
   @property
   def num_before(self):
     """Number of special tokens before the first text, int."""
-    return 0 if self.cls_at_end else 1
+    return int(self.begin and not self.cls_at_end)
 
   @property
   def num_after(self):
     """Number of special tokens after the last text, int."""
-    return 2 if self.cls_at_end else 1
+    return self.end + self.cls_at_end
 
   def cls_place(self, length):
-    """Returns the place of [CLS] in a row of that many tokens; any integer."""
+    """Returns the place of [CLS] in a row of that many tokens; any integer.
+
+    Without [CLS], that of the first token.
+    """
     return length - 1 if self.cls_at_end else 0 * length
 
   def template(self, num_texts):
@@ -166,14 +180,14 @@ class Framing:
     Returns:
       list of (role or text, segment id): "cls", "sep", "A" or "B".
     """
-    tokens = [("A", 0), ("sep", 0)]
+    begin, end = (["cls"] * self.num_before, ["sep"] * self.end)
+    tokens = [(name, 0) for name in (*begin, "A", *end)]
     if num_texts == 2:
       second = int(self.segments)
       tokens += (self.separators - 1) * [("sep", 0)]
-      tokens += [("B", second), ("sep", second)]
-    if self.cls_at_end:
-      return [*tokens, ("cls", 2 * self.segments)]
-    return [("cls", 0), *tokens]
+      begin = [] if self.end else begin
+      tokens += [(name, second) for name in (*begin, "B", *end)]
+    return tokens + self.cls_at_end * [("cls", 2 * self.segments)]
 
 
 @dataclasses.dataclass(frozen=True)

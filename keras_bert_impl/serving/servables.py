@@ -446,8 +446,8 @@ def _check(model, tokenizer, max_seq_length, labels):
 
 def _on_ids(servable, model):
   """Returns the `Signature` of ids for a model."""
-  vocabulary = servable.tokenizer.vocabulary
-  ids = [vocabulary.cls_id, vocabulary.unk_id, vocabulary.sep_id]
+  role_ids = servable.tokenizer.vocabulary.role_ids
+  ids = [role_ids.get(role, 0) for role in ("cls", "unk", "sep")]
   ids = np.array(ids, np.int32).reshape((*[1] * (servable.ids_rank - 1), 3))
   example = (ids, np.ones_like(ids), np.zeros_like(ids))
   shape = [None] * servable.ids_rank

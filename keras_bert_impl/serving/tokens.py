@@ -28,11 +28,13 @@ def answer(servable, text, name, output, activation=tf.identity):
   everything = tokenizer.tokenize_with_offsets(text)
   rows, is_cut = servable.assemble(everything[0])
   [values] = servable.outputs(rows, output, activation=activation)
-  ids, starts, ends = (x[:, : servable.max_seq_length - 2] for x in everything)
+  room = servable.max_seq_length - tokenizer.num_special_tokens()
+  ids, starts, ends = (x[:, :room] for x in everything)
   texts = ids.with_flat_values(texts_of(tokenizer, ids.flat_values))
   num_tokens = tf.cast(ids.row_lengths(), tf.int32)
   framing, is_token = tokenizer.framing, tf.sequence_mask(num_tokens)  # [B, T]
-  values = values[:, framing.num_before : -framing.num_after]
+  after = tf.shape(values)[1] - framing.num_after
+  values = values[:, framing.num_before : after]
   for _ in values.shape[2:]:
     is_token = is_token[..., tf.newaxis]
   return {

@@ -204,22 +204,21 @@ class TagPreprocessor(fine_tuning.Preprocessor):
       window: (start, token index), one of `_windows`.
       tokenizer: as `make_rows`.
     """
-    framing, vocabulary = tokenizer.framing, tokenizer.vocabulary
+    framing = tokenizer.framing
     start, counted = window
     left, right = _extend(
       first + start, first + start + len(counted), self.size, len(document)
     )
-    token_index = np.full(right - left + 2, NONE, np.int32)
+    length = right - left + tokenizer.num_special_tokens()
+    token_index = np.full(length, NONE, np.int32)
     place = framing.num_before + first + start - left
     token_index[place : place + len(counted)] = counted
     label_ids = np.where(
       token_index != NONE, sentence.label_ids[token_index], NONE
     )
-    parts = {
-      "cls": [vocabulary.cls_id],
-      "sep": [vocabulary.sep_id],
-      "A": document[left:right],
-    }
+    special = tokenizer.vocabulary.frame_ids(framing)
+    parts = {role: [index] for role, index in special.items()}
+    parts["A"] = document[left:right]
     template = framing.template(1)
     segment_ids = [[segment] * len(parts[name]) for name, segment in template]
     return {

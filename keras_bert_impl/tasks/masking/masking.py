@@ -7,6 +7,7 @@ Axes: B batch, L sequence length, P predictions per sequence.
 """
 
 import dataclasses
+import functools
 
 import numpy as np
 import tensorflow as tf
@@ -145,7 +146,11 @@ class Masking:
 
   def _is_special(self, ids):
     """Returns bool of the shape of `ids`: [CLS] or [SEP], never masked."""
-    return (ids == self.vocabulary.cls_id) | (ids == self.vocabulary.sep_id)
+    role_ids = self.vocabulary.role_ids
+    is_special = [ids == role_ids[r] for r in ("cls", "sep") if r in role_ids]
+    return functools.reduce(
+      tf.logical_or, is_special, tf.zeros_like(ids, tf.bool)
+    )
 
   def _structure(self, ids, lengths, has_pairs):
     """Returns `input_mask` and `segment_ids`, int32 [B, L].

@@ -12,7 +12,7 @@ import json
 from absl import logging
 from etils import epy
 
-from keras_bert_impl import families, files
+from keras_bert_impl import files
 from keras_bert_impl.tokenizers.formats import (
   piece_model,
   tokenizer_options,
@@ -123,10 +123,11 @@ def content(vocabulary, options):
   made.pre_tokenizer, made.decoder = splitter, decoder
   if normalizer:
     made.normalizer = normalizer
-  if {"cls", "sep"} <= vocabulary.role_ids.keys():
-    made.post_processor = _framer(vocabulary, _framing(vocabulary, options))
+  framing = vocabulary.framing(options.family)
+  if {*framing.roles} <= vocabulary.role_ids.keys():
+    made.post_processor = _framer(vocabulary, framing)
   mask = vocabulary.role_ids.get("mask")
-  for index in sorted(vocabulary.special_ids):
+  for index in sorted(vocabulary.textless_ids):
     # [MASK] takes the blanks before it.
     lstrip = vocabulary.kind != WORDPIECE and index == mask
     token = tokenizers.AddedToken(
@@ -139,7 +140,7 @@ def content(vocabulary, options):
 def _framer(vocabulary, framing):
   """Returns the post-processor of a framing."""
   ids = vocabulary.role_ids
-  names = {role: vocabulary.tokens[ids[role]] for role in ("cls", "sep")}
+  names = {role: vocabulary.tokens[ids[role]] for role in framing.roles}
   single, pair = (
     [
       f"{names.get(name, f'${name}')}:{segment}"
@@ -158,7 +159,7 @@ def _for_transformers(vocabulary, options):
   The classes of families would normalise as they are used to, and models
   without segments refuse their ids.
   """
-  framing = _framing(vocabulary, options)
+  framing = vocabulary.framing(options.family)
   inputs = ["input_ids", "attention_mask"]
   if framing.segments:
     inputs.insert(1, "token_type_ids")
@@ -172,12 +173,6 @@ def _for_transformers(vocabulary, options):
     "padding_side": "left" if framing.cls_at_end else "right",
     **special_tokens,
   }
-
-
-def _framing(vocabulary, options):
-  """Returns the `Framing` of a tokenizer.json or of the family."""
-  own = vocabulary.rules.framing if vocabulary.rules else None
-  return own or families.FAMILIES[options.family or families.DEFAULT].framing
 
 
 def _wordpiece(vocabulary, options):

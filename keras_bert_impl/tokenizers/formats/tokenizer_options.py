@@ -320,6 +320,8 @@ def _foreign_defaults(kind, family, stored):
   if kind != SENTENCEPIECE:
     return {}
   usual = albert.FAMILY.sentencepiece_options
+  if vocabulary_files.stem_of(stored) in vocabulary_files.PLAIN_STEMS:
+    return {}
   options = family and families.FAMILIES[family].sentencepiece_options
   return dict(usual if options is None else options)
 

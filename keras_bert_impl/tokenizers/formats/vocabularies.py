@@ -27,6 +27,7 @@ from keras_bert_impl.tokenizers.formats.vocabulary_files import (
   ROLES_FILE,
   SENTENCEPIECE,
   TOKENIZER_JSON,
+  WORD_START,
   WORDPIECE,
 )
 
@@ -80,7 +81,7 @@ class Vocabulary:
     origin: str, the file it came from, for messages.
     kind: one of the kinds in `vocabulary_files`.
     role_names: tuple of (role, token), where the usual names do not hold.
-    merges: tuple of "left right", the first ones first (byte-level BPE).
+    merges: tuple of "left right", the first ones first (BPE).
     model: bytes, the whole file (SentencePiece).
     rules: `text_rules.TextRules`, what a tokenizer.json says besides; None for
       the other files, whose texts are treated as the options say.
@@ -140,6 +141,7 @@ class Vocabulary:
       pieces = files.parse_pieces(content, path)
       listed = file.listed_pieces
       tokens = listed or family.piece_tokens(pieces)
+      tokens = [*dict.fromkeys([*tokens, *file.sentinels])]
       rules["is_listed"] = bool(listed)
       rules["model"] = content
     else:
@@ -180,6 +182,30 @@ class Vocabulary:
   sep_id = _id_of("sep", "Id of [SEP] or </s>, which ends a segment.")
   mask_id = _id_of("mask", "Id of [MASK], which hides a token from the model.")
 
+  def frame_ids(self, framing):
+    """Returns {role: id} of the special tokens of a `Framing`.
+
+    Raises:
+      ValueError: as `cls_id` and `sep_id`.
+    """
+    return {role: getattr(self, f"{role}_id") for role in framing.roles}
+
+  def framing(self, family=None):
+    """Returns the `Framing` of texts: its own, or that of a family.
+
+    Without either it is BERT's, as far as there are special tokens for it: T5
+    and GPT-2 have no [CLS].
+
+    Args:
+      family: str, a key of `families.FAMILIES`, or None.
+    """
+    own = self.rules.framing if self.rules else None
+    usual = families.FAMILIES[family or families.DEFAULT].framing
+    begin, end = (role in self.role_ids for role in ("cls", "sep"))
+    if own or family or (begin and end):
+      return own or usual
+    return dataclasses.replace(usual, segments=False, begin=begin, end=end)
+
   @property
   def odd_token(self):
     """FIRST, as in the original; LONGER, as in the `tokenizers` library.
@@ -202,19 +228,31 @@ class Vocabulary:
     return tuple(self.role_ids.values())
 
   @functools.cached_property
+  def textless_ids(self):
+    """Ids of the tokens that no text has: with a role, or T5's for spans."""
+    sentinels = [
+      index
+      for index, token in enumerate(self.tokens)
+      if token.startswith(vocabulary_files.SENTINEL)
+    ]
+    return (*self.special_ids, *sentinels)
+
+  @functools.cached_property
   def is_continuation(self):
     """Boolean [V]: True where a token continues a word.
 
     In WordPiece these begin with "##"; in the other kinds they lack the space
-    mark ("Ġ", "▁"), so a comma belongs to the word before it. Special tokens
+    mark ("Ġ", "▁"), so a comma belongs to the word before it; of kinds without
+    marks, each token is a word. Special tokens
     continue no word, except SentencePiece's <unk>, the unknown part of a word.
     """
+    blank = byte_alphabet.BLANK if self.kind == BYTE_BPE else WORD_START
     if self.kind == WORDPIECE:
       continues = [t.startswith(CONTINUATION_PREFIX) for t in self.tokens]
-    else:
-      is_bpe = self.kind == BYTE_BPE
-      blank = byte_alphabet.BLANK if is_bpe else vocabulary_files.WORD_START
+    elif any(token.startswith(blank) for token in self.tokens):
       continues = [not token.startswith(blank) for token in self.tokens]
+    else:
+      continues = [self.kind in (BYTE_BPE, SENTENCEPIECE)] * self.size
     for token in self.rules.added_tokens if self.rules else ():
       continues[token.index] = False
     for role, index in self.role_ids.items():

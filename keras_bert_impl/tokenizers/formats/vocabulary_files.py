@@ -23,6 +23,8 @@ from keras_bert_impl.checkpoints.descriptions import keras_hub_tokenizer
 from keras_bert_impl.tokenizers.formats import vocabulary_content
 
 WORDPIECE, BYTE_BPE, SENTENCEPIECE = "wordpiece", "byte_bpe", "sentencepiece"
+# Kinds that only a tokenizer.json has.
+CHARACTER_BPE, WORD_LEVEL = "character_bpe", "word_level"
 # The file name of each kind in the folder of a model.
 FILE_NAMES = {
   WORDPIECE: "vocab.txt",
@@ -41,6 +43,12 @@ ROLES_FILE = "special_tokens_map.json"
 WORD_START = "\u2581"
 # The files of a model that may say of which family it is.
 _MODEL_FILES = ("config.json", "bert_config.json")
+# Begins the tokens of T5 for spans that are left out, and their usual number.
+SENTINEL = "<extra_id_"
+_NUM_SENTINELS = 100
+# Classes of `transformers` without a family, whose SentencePiece models
+# normalise texts alone.
+PLAIN_STEMS = ("T5", "MT5", "Llama", "Gemma")
 # Roles of special tokens.
 ROLES = ("pad", "unk", "cls", "sep", "mask")
 
@@ -113,8 +121,15 @@ class VocabularyFile(os.PathLike):
   @property
   def class_stem(self):
     """What the class of `transformers` that it names begins with, or None."""
-    name = (self.stored or {}).get("tokenizer_class")
-    return name and str(name).removesuffix("Fast").removesuffix("Tokenizer")
+    return stem_of(self.stored or {})
+
+  @property
+  def sentinels(self):
+    """The tokens of T5 after its pieces, for spans that are left out, list."""
+    usual = _NUM_SENTINELS if self.class_stem == "T5" else 0
+    place = f"{self.options_path}"
+    number = files.field(self.stored or {}, "extra_ids", int, place, usual)
+    return [f"{SENTINEL}{index}>" for index in reversed(range(number))]
 
   @property
   def family(self):
@@ -141,6 +156,12 @@ class VocabularyFile(os.PathLike):
   def config(self, name="config.json"):
     """Returns what a JSON file beside it says of the model, dict."""
     return self.folder.find_json(name) or {}
+
+
+def stem_of(stored):
+  """Returns what the class that a tokenizer_config.json names begins with."""
+  name = stored.get("tokenizer_class")
+  return name and str(name).removesuffix("Fast").removesuffix("Tokenizer")
 
 
 def check_family(name, place=""):

@@ -73,7 +73,7 @@ def assemble(
       texts = _truncate(texts, max_seq_length - num_special, odd_token)
     else:
       _check_lengths(texts, max_seq_length - num_special)
-  ids = _framed(texts, vocabulary.cls_id, vocabulary.sep_id, framing)
+  ids = _framed(texts, vocabulary.frame_ids(framing), framing)
   shape = [ids.shape[0], length]
   input_mask = tf.ones_like(ids).to_tensor(0, shape=shape)
   inputs = {
@@ -83,7 +83,7 @@ def assemble(
   }
   if with_word_ids:
     words = [word_ids(text, vocabulary.is_continuation) for text in texts]
-    words = _framed(words, -1, -1, framing)
+    words = _framed(words, dict.fromkeys(framing.roles, -1), framing)
     inputs[WORD_IDS] = words.to_tensor(-1, shape=shape)
   if pads_left:
     inputs[features.SEGMENT_IDS] += (
@@ -115,7 +115,7 @@ def to_left(inputs):
 
 def num_special_tokens(framing, num_texts=1):
   """Returns the number of special tokens around a text or a pair, int."""
-  return 2 + (num_texts - 1) * framing.separators
+  return len(framing.template(num_texts)) - num_texts
 
 
 def word_ids(ids, is_continuation):
@@ -143,18 +143,17 @@ def word_ids(ids, is_continuation):
   return ids.with_flat_values(counts - 1)
 
 
-def _framed(texts, cls_value, sep_value, framing):
+def _framed(texts, values, framing):
   """Returns texts with special tokens, int32 RaggedTensor [B, (tokens)].
 
   Args:
     texts: list of one or two int32 RaggedTensor [B, (pieces)], ids or others.
-    cls_value: int, what stands for [CLS].
-    sep_value: int, what stands for [SEP].
+    values: {role: int}, what stands for the special tokens.
     framing: `families.family.Framing`.
   """
   num_rows = texts[0].nrows(out_type=tf.int32)
-  cls, sep = (tf.fill([num_rows, 1], value) for value in (cls_value, sep_value))
-  parts = {"cls": cls, "sep": sep, **dict(zip("AB", texts, strict=False))}
+  parts = {role: tf.fill([num_rows, 1], x) for role, x in values.items()}
+  parts |= dict(zip("AB", texts, strict=False))
   template = framing.template(len(texts))
   return tf.concat([parts[name] for name, _ in template], axis=1)
 
