@@ -84,8 +84,9 @@ def export(
   """
   if not servable.tokenizer.is_in_graph:
     raise ValueError(
-      "The tokenizer of this model is that of the tokenizers library, which no"
-      " SavedModel can hold: pip install tensorflow-text and load it again."
+      "A SavedModel that reads texts needs a tokenizer in the graph, but"
+      f" {servable.tokenizer.reason}: the model can be trained and predict, but"
+      " not be served from texts."
     )
   servable.set_dtypes(compute_dtype, weights_dtype)
   definitions = signature_names_lib.definitions(servable, signature_names)

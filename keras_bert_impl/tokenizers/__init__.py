@@ -16,7 +16,11 @@ import typing
 from absl import logging
 
 from keras_bert_impl import calls
-from keras_bert_impl.tokenizers.formats import vocabularies, vocabulary_files
+from keras_bert_impl.tokenizers.formats import (
+  text_rules,
+  vocabularies,
+  vocabulary_files,
+)
 from keras_bert_impl.tokenizers.formats.tokenizer_options import (
   BytePairOptions,
   SentencePieceOptions,
@@ -27,11 +31,20 @@ from keras_bert_impl.tokenizers.formats.vocabularies import Vocabulary
 if typing.TYPE_CHECKING:
   from keras_bert_impl.tokenizers.graph.tokenizer import Tokenizer
 
-# {class: (its module, kind of its vocabularies)}.
+# {class: (its module, kinds of its vocabularies)}.
 _CLASSES = {
-  "WordPieceTokenizer": ("wordpiece", vocabulary_files.WORDPIECE),
-  "BytePairTokenizer": ("byte_pair", vocabulary_files.BYTE_BPE),
-  "SentencePieceTokenizer": ("sentence_piece", vocabulary_files.SENTENCEPIECE),
+  "WordPieceTokenizer": (
+    "wordpiece",
+    (vocabulary_files.WORDPIECE, vocabulary_files.WORD_LEVEL),
+  ),
+  "BytePairTokenizer": (
+    "byte_pair",
+    (vocabulary_files.BYTE_BPE, vocabulary_files.CHARACTER_BPE),
+  ),
+  "SentencePieceTokenizer": (
+    "sentence_piece",
+    (vocabulary_files.SENTENCEPIECE,),
+  ),
 }
 
 __all__ = [
@@ -66,7 +79,8 @@ def load(
 
   Returns:
     `WordPieceTokenizer`, `BytePairTokenizer` or `SentencePieceTokenizer`; where
-    tensorflow-text is not installed, `LibraryTokenizer`, as a warning says.
+    tensorflow-text is not installed, or a tokenizer.json asks for what only the
+    `tokenizers` library does, `LibraryTokenizer`, as a warning says.
 
   Raises:
     FileNotFoundError: if there is no vocabulary.
@@ -84,17 +98,20 @@ def make(vocabulary, options):
     options: as `options.resolve` returns them.
   """
   kind = vocabulary.kind
-  [name] = (name for name in _CLASSES if _CLASSES[name][1] == kind)
+  [name] = (name for name in _CLASSES if kind in _CLASSES[name][1])
   try:
     tokenizer = __getattr__(name)(vocabulary, **vars(options))
-  except ImportError as error:
+  except (ImportError, text_rules.NotInGraphError) as error:
+    reason = str(error).removesuffix(".")
+    if isinstance(error, ImportError):
+      reason += " (pip install tensorflow-text)"
     logging.warning(
-      "%s: text is tokenized by the tokenizers library, with the same ids; an"
-      " export from strings needs tensorflow-text.",
-      error,
+      "%s: text is tokenized by the tokenizers library, for training and"
+      " predict; an export from strings needs the graph.",
+      reason,
     )
     library = importlib.import_module(f"{__name__}.library_tokenizer")
-    tokenizer = library.LibraryTokenizer(vocabulary, options)
+    tokenizer = library.LibraryTokenizer(vocabulary, options, reason)
   importlib.import_module(f"{__name__}.agreement").warn_of_unknown(tokenizer)
   return tokenizer
 

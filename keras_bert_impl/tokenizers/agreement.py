@@ -153,7 +153,8 @@ def disagreement(tokenizer, texts):
   Returns:
     str without line breaks, with the numbers and what to do; or None.
   """
-  if tokenizer.vocabulary.kind not in _ALTERNATIVES:
+  # Byte-level BPE knows every text.
+  if tokenizer.vocabulary.kind == vocabulary_files.BYTE_BPE:
     return None
   origin = tokenizer.vocabulary.origin
   if tokenizer.vocabulary.rules:  # There is nothing to choose.

@@ -1,7 +1,8 @@
-"""Tokenizer of the `tokenizers` library, where tensorflow-text is missing.
+"""Tokenizer of the `tokenizers` library, where the graph can have none.
 
-It gives the ids of the tokenizers in the graph, in Python: in eager calls and
-in tf.data of the same process, but in no SavedModel.
+That is where tensorflow-text is missing, or a tokenizer.json asks for what no
+ops do. It gives the same ids in Python: in eager calls and in tf.data of the
+same process, but in no SavedModel.
 """
 
 import json
@@ -12,7 +13,7 @@ import tokenizers
 from keras_bert_impl.tokenizers.formats import (
   tokenizer_json_writing,
 )
-from keras_bert_impl.tokenizers.graph import tokenizer
+from keras_bert_impl.tokenizers.graph import token_pieces, tokenizer
 
 
 class LibraryTokenizer(tokenizer.Tokenizer):
@@ -21,6 +22,7 @@ class LibraryTokenizer(tokenizer.Tokenizer):
   Args:
     path: str, path of a vocabulary of any kind.
     options: of its kind, as `tokenizer_options.resolve` returns them.
+    reason: str, why it is not in the graph.
     name: name of the module.
 
   Raises:
@@ -29,28 +31,31 @@ class LibraryTokenizer(tokenizer.Tokenizer):
 
   is_in_graph = False
 
-  def __init__(self, path, options, name="library_tokenizer"):
+  def __init__(
+    self,
+    path,
+    options,
+    reason="tensorflow-text is not installed",
+    name="library_tokenizer",
+  ):
     def pieces(vocabulary, rules):
       return _Library(vocabulary, rules, options)
 
     super().__init__(pieces, options, [path], name)
+    self.reason = reason
 
   def __reduce__(self):
-    return LibraryTokenizer, (self._files[0], self.options, self.name)
+    arguments = (self._files[0], self.options, self.reason, self.name)
+    return LibraryTokenizer, arguments
 
-  def tokenize_tokens(self, tokens, unit=None):
-    """Refuses: words and characters by themselves need tensorflow-text."""
-    raise ImportError(
-      "Tokens that are tokenized by themselves need tensorflow-text, which is"
-      " not installed: pip install tensorflow-text."
-    )
-
-  def detokenize(self, ids):
-    """Returns the text of ids; see `Tokenizer.detokenize`."""
-    rows = tokenizer.as_ragged(ids)
-    if not isinstance(rows, tf.RaggedTensor):
-      return self.detokenize(rows[tf.newaxis])[0]
-    return tf.constant(self.pipeline.decode(rows.to_list()))
+  def tokenize_tokens(self, tokens, unit=token_pieces.WORD):
+    """Returns the ids of tokens, which must be words; see `Tokenizer`."""
+    if unit == token_pieces.CHARACTER:
+      raise ImportError(
+        "Characters that are tokenized by themselves need a tokenizer in the"
+        f" graph, but {self.reason}."
+      )
+    return super().tokenize_tokens(tokens, unit)
 
 
 class _Library(tf.Module):
@@ -68,13 +73,19 @@ class _Library(tf.Module):
       content["added_tokens"] = []
       if content["model"]["type"] == "Unigram":
         self._hide_special(content["model"]["vocab"])
-    self._library = tokenizers.Tokenizer.from_str(json.dumps(content))
+    try:
+      self._library = tokenizers.Tokenizer.from_str(json.dumps(content))
+    except Exception as error:  # The library raises no narrower one.
+      raise ValueError(
+        f"{rules.not_in_graph or vocabulary.origin} The tokenizers library"
+        f" cannot read it either: {error}."
+      ) from error
     self._library.no_truncation()
     self._library.no_padding()
 
   def _hide_special(self, pieces):
     """Renames special pieces, which a text would have otherwise."""
-    for index in self.vocabulary.special_ids:
+    for index in self.vocabulary.textless_ids:
       self._hidden[f"\0{index}\0"] = pieces[index][0]
       pieces[index][0] = f"\0{index}\0"
 
@@ -85,7 +96,8 @@ class _Library(tf.Module):
 
   def tokenize(self, texts, are_words=False):
     """Returns the ids, int32 RaggedTensor [B, (pieces)], of texts [B]."""
-    del are_words
+    if are_words and self.vocabulary.merges and not self.rules.prepends:
+      texts = tf.where(texts == "", "", tf.strings.join([" ", texts]))
     (ids,) = self._encode(texts, lambda found, _: (found.ids,))
     return ids
 
@@ -101,15 +113,12 @@ class _Library(tf.Module):
 
     return self._encode(texts, columns, 3)
 
-  def decode(self, rows):
-    """Returns the texts of rows of ids, without padding, [CLS] and [SEP]."""
-    role_ids = self.vocabulary.role_ids
-    silent = {role_ids[r] for r in ("pad", "cls", "sep") if r in role_ids}
-    rows = [[index for index in row if index not in silent] for row in rows]
-    texts = self._library.decode_batch(rows, skip_special_tokens=False)
+  def decode(self, ids):
+    """Returns the texts of ids, eager int32 RaggedTensor [B, (pieces)]."""
+    texts = self._library.decode_batch(ids.to_list(), skip_special_tokens=False)
     for hidden, token in self._hidden.items():
       texts = [text.replace(hidden, token) for text in texts]
-    return texts
+    return tf.constant(texts, tf.string)
 
   def _encode(self, texts, columns, number=1):
     """Returns `number` int32 RaggedTensors of what `columns` gives of texts."""

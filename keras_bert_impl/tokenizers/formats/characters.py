@@ -64,6 +64,8 @@ WORD = (
   r"[\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}\x{24b6}-\x{24e9}"
   r"\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189}]"
 )
+# Characters in a row of neither words nor white space.
+NO_WORDS = f"[^{WORD[1:-1]}{SPACE[1:-1]}]+"
 # Characters that belong to the one before: marks, and vowels and final
 # consonants of Hangul in jamo.
 CONTINUING = r"[\p{M}\x{1160}-\x{11ff}\x{d7b0}-\x{d7ff}]"

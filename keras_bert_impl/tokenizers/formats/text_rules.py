@@ -4,6 +4,7 @@ A tokenizer.json says it itself; for the other files, options do (`of_options`).
 """
 
 import dataclasses
+import hashlib
 
 from keras_bert_impl.families import family
 from keras_bert_impl.tokenizers.formats import (
@@ -11,6 +12,16 @@ from keras_bert_impl.tokenizers.formats import (
   tokenizer_options,
   vocabulary_files,
 )
+
+# Ends a word; no valid UTF-8 contains it.
+CUT = b"\xff"
+
+
+class NotInGraphError(ValueError):
+  """What a tokenizer.json asks for, the graph cannot do, but the library can.
+
+  The message is one line with the value, the file and what the graph can do.
+  """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,12 +64,21 @@ class TextRules:
     split_at_blanks: bool, whether no piece goes on after a blank
       (SentencePiece).
     max_word_characters: int, longer words are unknown (WordPiece).
-    unk_id: int, the token of a byte that has none of its own; -1 leaves such
-      bytes out (byte-level BPE).
-    fuse_unk: bool, whether such bytes in a row are one token.
+    unk_id: int, the token of a byte or character that has none of its own; -1
+      leaves it out (BPE).
+    fuse_unk: bool, whether such bytes or characters in a row are one token.
     content: bytes, a whole tokenizer.json.
     words: tuple of steps, how normalised texts are split into words.
     split_digit_commas: bool, as `SentencePieceOptions`.
+    cuts: tuple of steps after `words`, which put `CUT` between words (BPE); ()
+      where GPT-2's pattern splits bytes.
+    byte_fallback: bool, whether an unknown character is the tokens of its
+      bytes, such as <0xE0> (BPE of characters).
+    ignore_merges: bool, whether a word that is a token is not merged (BPE).
+    decoder: tuple of steps from tokens to text, as in `graph/decoding.py`; ()
+      is the usual decoder of the kind.
+    not_in_graph: str, what the graph cannot do, the message of a
+      `NotInGraphError`; "" if it can all.
   """
 
   normalizers: tuple = ()
@@ -75,12 +95,30 @@ class TextRules:
   unk_id: int = dataclasses.field(default=-1, repr=False)
   fuse_unk: bool = dataclasses.field(default=False, repr=False)
   split_digit_commas: bool = dataclasses.field(default=False, repr=False)
+  cuts: tuple = dataclasses.field(default=(), repr=False)
+  byte_fallback: bool = dataclasses.field(default=False, repr=False)
+  ignore_merges: bool = dataclasses.field(default=False, repr=False)
+  decoder: tuple = dataclasses.field(default=(), repr=False)
+  not_in_graph: str = dataclasses.field(default="", repr=False)
+
+  @property
+  def prepends(self):
+    """Whether each text gets a mark before it, even one that begins with it."""
+    return any(name == "prepend" for name, *_ in self.normalizers)
 
 
 def later_fields(rules):
   """Returns what rules say in fields that older fingerprints lack, tuple."""
   single_words = [t.index for t in rules.added_tokens if t.single_word]
-  return single_words, rules.unk_id + 1, rules.fuse_unk
+  fields = single_words, rules.unk_id + 1, rules.fuse_unk
+  framing = rules.framing or family.Framing()
+  # A file of which the graph knows only a part is what it is.
+  whole = rules.not_in_graph and hashlib.sha256(rules.content).hexdigest()
+  last = (
+    *(rules.cuts, rules.byte_fallback, rules.ignore_merges, rules.decoder),
+    *(not framing.begin, not framing.end, whole),
+  )
+  return (*fields, last) if any(last) else fields
 
 
 def of_options(options):

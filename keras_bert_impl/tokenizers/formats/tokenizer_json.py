@@ -1,8 +1,8 @@
 """Reads tokenizer.json, the format of the `tokenizers` library.
 
 What the tokenizers here can do is read from it: the vocabulary and its model,
-normalisation, added tokens, special tokens and framing. All else is refused by
-name.
+normalisation, added tokens, special tokens, framing and decoder. All else is
+refused by name; where the library can do it, it is left to the library.
 """
 
 import dataclasses
@@ -23,12 +23,19 @@ from keras_bert_impl.tokenizers.formats import (
 )
 from keras_bert_impl.tokenizers.formats.vocabulary_files import (
   BYTE_BPE,
+  CHARACTER_BPE,
   SENTENCEPIECE,
+  WORD_LEVEL,
   WORDPIECE,
 )
 
-# The kind of each type of model.
-_TYPES = {"WordPiece": WORDPIECE, "BPE": BYTE_BPE, "Unigram": SENTENCEPIECE}
+# The kind of each type of model; BPE of characters is another.
+_TYPES = {
+  "WordPiece": WORDPIECE,
+  "BPE": BYTE_BPE,
+  "Unigram": SENTENCEPIECE,
+  "WordLevel": WORD_LEVEL,
+}
 _BYTE_PIECES = frozenset(f"<0x{byte:02X}>" for byte in range(256))
 # RE2 counts no further.
 _MOST_WORD_CHARACTERS = 1000
@@ -56,7 +63,7 @@ def read(file):
 @functools.lru_cache(maxsize=1)
 def _read(content, path, options):
   values = parse(content, path)
-  kind = _TYPES[values["model"]["type"]]
+  kind = _kind(values)
   if options and kind == WORDPIECE:
     values, content = _of_class(values, content, options)
   model = values["model"]
@@ -78,13 +85,16 @@ def _read(content, path, options):
       raise ValueError(
         f"{path} has no token {token!r}, which it names for {role}."
       )
+  try:
+    steps = pipeline.text_steps(kind, values, path)
+  except text_rules.NotInGraphError as error:
+    steps = {"not_in_graph": str(error)}
   rules = text_rules.TextRules(
-    normalizers=tuple(pipeline.normalizers(values.get("normalizer"), path)),
     added_tokens=added,
     framing=framing,
     outside=outside,
     content=content,
-    **pipeline.PRE_TOKENIZERS[kind](values.get("pre_tokenizer"), path),
+    **steps,
   )
   rules, more = _MODELS[kind](model, place, tokens, rules)
   fields = {"tokens": tuple(tokens), "kind": kind, "rules": rules, **more}
@@ -117,6 +127,20 @@ def _guess_model(model):
   if "merges" in model:
     return "BPE"
   return "Unigram" if "unk_id" in model else "WordPiece"
+
+
+def _kind(values):
+  """Returns the kind of the vocabulary in the values of a tokenizer.json."""
+  kind = _TYPES[values["model"]["type"]]
+  of_bytes = _has_type(values.get("pre_tokenizer"), "ByteLevel")
+  return CHARACTER_BPE if kind == BYTE_BPE and not of_bytes else kind
+
+
+def _has_type(part, name):
+  """Returns whether a part of a tokenizer.json has a step of a type."""
+  if isinstance(part, dict):
+    return part.get("type") == name or _has_type([*part.values()], name)
+  return isinstance(part, list) and any(_has_type(x, name) for x in part)
 
 
 def _of_class(values, content, options):
@@ -221,8 +245,9 @@ def _unknown_token(kind, model, place):
     if not 0 <= index < len(model["vocab"]):
       raise ValueError(f"unk_id ({index}) of {place} is no id of its vocab.")
     return model["vocab"][index][0]
-  required = {} if kind == WORDPIECE else {"default": None}
-  kinds = str if kind == WORDPIECE else (str, _NONE)
+  has_words = kind in (WORDPIECE, WORD_LEVEL)
+  required = {} if has_words else {"default": None}
+  kinds = str if has_words else (str, _NONE)
   return files.field(model, "unk_token", kinds, place, **required)
 
 
@@ -240,11 +265,7 @@ def _usual_roles(added):
 # Models.
 
 
-def _read_wordpiece(model, place, unused_tokens, rules):
-  if model["unk_token"] not in model["vocab"]:
-    raise ValueError(
-      f"unk_token ({model['unk_token']!r}) of {place} is not in its vocab."
-    )
+def _read_wordpiece(model, place, tokens, rules):
   pipeline.check(model, "continuing_subword_prefix", ("##",), place, "##")
   most = files.field(model, "max_input_chars_per_word", int, place, 100)
   if not 0 < most <= _MOST_WORD_CHARACTERS:
@@ -252,16 +273,24 @@ def _read_wordpiece(model, place, unused_tokens, rules):
       f"max_input_chars_per_word ({most}) of {place} must be at most"
       f" {_MOST_WORD_CHARACTERS} and positive."
     )
-  return dataclasses.replace(rules, max_word_characters=most), {}
+  rules = dataclasses.replace(rules, max_word_characters=most)
+  return _read_word_level(model, place, tokens, rules)
 
 
-def _read_byte_bpe(model, place, tokens, rules):
+def _read_word_level(model, place, unused_tokens, rules):
+  if model["unk_token"] not in model["vocab"]:
+    raise ValueError(
+      f"unk_token ({model['unk_token']!r}) of {place} is not in its vocab."
+    )
+  return rules, {}
+
+
+def _read_bpe(model, place, tokens, rules):
   for name, allowed in (
     ("dropout", (None, 0, 0.0)),
     ("continuing_subword_prefix", (None, "")),
     ("end_of_word_suffix", (None, "")),
-    ("byte_fallback", (None, False)),
-    ("ignore_merges", (None, False)),
+    ("ignore_merges", (None, False, True)),
     ("fuse_unk", (None, False, True)),
   ):
     pipeline.check(model, name, allowed, place)
@@ -271,11 +300,38 @@ def _read_byte_bpe(model, place, tokens, rules):
     known,
     f"merges of {place}, entry",
   )
-  if not known.issuperset(byte_alphabet.CHARACTERS):
-    unk, fuses = model.get("unk_token"), model.get("fuse_unk")
-    unk_id = -1 if unk is None else tokens.index(unk)
-    rules = dataclasses.replace(rules, unk_id=unk_id, fuse_unk=bool(fuses))
+  if any(merge.count(" ") > 1 for merge in merges):
+    reason = f"merges of {place} have tokens with blanks, not marks for them."
+    rules = dataclasses.replace(rules, not_in_graph=reason)
+  fallback = files.field(model, "byte_fallback", (bool, _NONE), place, False)
+  if fallback:
+    _check_byte_pieces(known, place)
+  unk = model.get("unk_token")
+  rules = dataclasses.replace(
+    rules,
+    unk_id=-1 if unk is None else tokens.index(unk),
+    fuse_unk=bool(model.get("fuse_unk")),
+    byte_fallback=bool(fallback),
+    ignore_merges=bool(model.get("ignore_merges")),
+  )
   return rules, {"merges": merges}
+
+
+def _read_byte_bpe(model, place, tokens, rules):
+  pipeline.check(model, "byte_fallback", (None, False), place)
+  read, more = _read_bpe(model, place, tokens, rules)
+  if set(model["vocab"]).issuperset(byte_alphabet.CHARACTERS):
+    # No byte is unknown; fingerprints say so.
+    read = dataclasses.replace(read, unk_id=-1, fuse_unk=False)
+  return read, more
+
+
+def _check_byte_pieces(pieces, place):
+  if not _BYTE_PIECES <= pieces:
+    raise ValueError(
+      f"byte_fallback (True) of {place} needs a piece for each byte, <0x00> to"
+      " <0xFF>, in its vocab."
+    )
 
 
 def _read_unigram(model, place, unused_tokens, rules):
@@ -301,11 +357,8 @@ def _read_unigram(model, place, unused_tokens, rules):
     for index, (piece, score) in enumerate(model["vocab"])
   ]
   byte_pieces = _BYTE_PIECES if fallback else ()
-  if not set(byte_pieces) <= last.keys():
-    raise ValueError(
-      f"byte_fallback (True) of {place} needs a piece for each byte, <0x00> to"
-      " <0xFF>, in its vocab."
-    )
+  if fallback:
+    _check_byte_pieces(last.keys(), place)
   content = piece_model.unigram(pieces, model["unk_id"], byte_pieces)
   return rules, {"model": content}
 
@@ -313,5 +366,7 @@ def _read_unigram(model, place, unused_tokens, rules):
 _MODELS = {
   WORDPIECE: _read_wordpiece,
   BYTE_BPE: _read_byte_bpe,
+  CHARACTER_BPE: _read_bpe,
+  WORD_LEVEL: _read_word_level,
   SENTENCEPIECE: _read_unigram,
 }

@@ -1,7 +1,7 @@
 """Reads the steps of a tokenizer.json around its model.
 
-The `tokenizers` library calls them the pipeline: normalizer, pre_tokenizer and
-post_processor.
+The `tokenizers` library calls them the pipeline: normalizer, pre_tokenizer,
+post_processor and decoder.
 """
 
 import base64
@@ -16,10 +16,13 @@ from keras_bert_impl.tokenizers.formats import (
   piece_model,
   text_rules,
   vocabulary_files,
+  word_patterns,
 )
 from keras_bert_impl.tokenizers.formats.vocabulary_files import (
   BYTE_BPE,
+  CHARACTER_BPE,
   SENTENCEPIECE,
+  WORD_LEVEL,
   WORDPIECE,
 )
 
@@ -29,11 +32,11 @@ _NONE = type(None)
 
 
 def check(values, name, allowed, place, default=None):
-  """Raises ValueError if a field has a value that is not allowed."""
+  """Raises NotInGraphError if a field has a value that is not allowed."""
   value = values.get(name, default)
   if value not in allowed:
     shown = " or ".join(repr(one) for one in allowed)
-    raise ValueError(
+    raise text_rules.NotInGraphError(
       f"{name} ({files.shown(value)}) of {place} is not supported; only {shown}"
       " is."
     )
@@ -58,22 +61,72 @@ def _word_steps(values, path, what, *allowed):
   return steps
 
 
-def _bert_words(values, path):
-  _word_steps(values, path, "pre_tokenizer", "BertPreTokenizer")
-  return {"words": (("set_apart", characters.PUNCTUATION),)}
+# {pre_tokenizer: the steps that put white space between words}.
+_SPACED = {
+  "BertPreTokenizer": (("set_apart", characters.PUNCTUATION),),
+  "Whitespace": (("set_apart", characters.NO_WORDS),),
+  "WhitespaceSplit": (("replace", characters.WIDE_SPACE, " "),),
+}
+
+
+def _spaced_words(values, path, what="pre_tokenizer"):
+  [(name, _, _)] = _word_steps(values, path, what, *_SPACED)
+  return {"words": _SPACED[name]}
 
 
 def _byte_level_words(values, path):
   what = "pre_tokenizer of BPE"
-  [(_, step, place)] = _word_steps(values, path, what, "ByteLevel")
-  check(step, "use_regex", (True,), place, True)
+  allowed = ("ByteLevel", "Split, ByteLevel")
+  *split, (_, step, place) = _word_steps(values, path, what, *allowed)
   add_prefix = files.field(step, "add_prefix_space", bool, place)
+  check(step, "use_regex", (not split,), place, True)
+  if split:
+    check(step, "add_prefix_space", (False,), place)
+    return {"cuts": _pattern_cuts(*split[0][1:])}
   words = text_rules.prefix(" ") if add_prefix else ()
   return {"add_prefix": add_prefix, "words": words}
 
 
-def _sentence_piece_words(values, path):
-  what = "pre_tokenizer of Unigram"
+def _pattern_cuts(step, place):
+  """Returns the steps that cut where a published pattern does."""
+  pattern = files.field(step, "pattern", dict, place)
+  regex = pattern.get("Regex")
+  if regex not in word_patterns.PATTERNS:
+    known = ", ".join(f"that of {x}" for x in word_patterns.PATTERNS.values())
+    _refuse("pattern", files.shown(regex or pattern), place, known)
+  is_removed = step.get("behavior") == "Removed"
+  check(step, "behavior", ("Isolated", "Removed"), place)
+  check(step, "invert", (is_removed,), place, False)
+  return word_patterns.cuts(regex)
+
+
+def _character_words(values, path):
+  steps = list(_steps(values, "pretokenizers", path))
+  names = ", ".join(name for name, _, _ in steps)
+  if names in _SPACED:
+    cuts = (("replace", f"{characters.SPACE}+", text_rules.CUT),)
+    rules = {"cuts": cuts, "split_white_space": True}
+    return _spaced_words(values, path) | rules
+  mark = ("replace", " ", vocabulary_files.WORD_START)
+  if "Metaspace" in names:
+    rules = _sentence_piece_words(values, path, "pre_tokenizer of BPE")
+    start = vocabulary_files.WORD_START.encode("utf-8")
+    cut = ("replace", start, text_rules.CUT + start)
+    return rules | {"cuts": (mark, *[cut] * rules["split_at_blanks"])}
+  if names not in ("", "Split"):
+    allowed = ("ByteLevel, Metaspace, Split at ' '", *_SPACED)
+    _refuse("pre_tokenizer of BPE", names, path, " or ".join(allowed))
+  cuts = ()
+  if steps:
+    _, step, place = steps[0]
+    check(step, "pattern", ({"String": " "},), place)
+    check(step, "behavior", ("MergedWithPrevious",), place)
+    check(step, "invert", (False,), place, False)
+    cuts = (("replace", " ", b" " + text_rules.CUT),)
+  return {"cuts": cuts, "split_at_blanks": False}
+
+
+def _sentence_piece_words(values, path, what="pre_tokenizer of Unigram"):
   allowed = ("Metaspace", "WhitespaceSplit, Metaspace")
   steps = _word_steps(values, path, what, *allowed)
   _, step, place = steps[-1]
@@ -93,14 +146,41 @@ def _sentence_piece_words(values, path):
   }
 
 
-PRE_TOKENIZERS = {
-  WORDPIECE: _bert_words,
+_PRE_TOKENIZERS = {
+  WORDPIECE: _spaced_words,
+  WORD_LEVEL: _spaced_words,
   BYTE_BPE: _byte_level_words,
+  CHARACTER_BPE: _character_words,
   SENTENCEPIECE: _sentence_piece_words,
 }
 
 
+def text_steps(kind, values, path):
+  """Returns the steps around the model, {field of `TextRules`: value}.
+
+  Args:
+    kind: str, of the vocabulary.
+    values: the values of a tokenizer.json, dict.
+    path: str, the file.
+
+  Raises:
+    ValueError: a part is damaged; a `NotInGraphError`: is not known.
+  """
+  return {
+    "normalizers": tuple(normalizers(values.get("normalizer"), path)),
+    "decoder": _decoder(kind, values.get("decoder"), path),
+    **_PRE_TOKENIZERS[kind](values.get("pre_tokenizer"), path),
+  }
+
+
 # Normalisation.
+
+# What NMT deletes and what it makes blanks.
+_NMT_DELETED = r"[\x01-\x08\x0b\x0e-\x1f\x7f\x{8f}\x{9f}]"
+_NMT_BLANKS = characters.any_of(
+  (9, 10, 12, 13, 0x1680, *range(0x200B, 0x2010), 0x2028, 0x2029, 0x2581)
+  + (0xFEFF, 0xFFFD)
+)
 
 
 def normalizers(values, path):
@@ -143,7 +223,7 @@ def _replace(step, place):
   # Inside of a class of characters it is written otherwise.
   is_plain = _PLAIN_PATTERN.fullmatch(text.replace(r"\s", "s"))
   if not is_plain or re.search(r"\[[^\]]*\\s", text) or "[^" in text:
-    raise ValueError(
+    raise text_rules.NotInGraphError(
       f"pattern ({text!r}) of {place} is not supported: only characters,"
       " classes of characters, \\s, |, {}, +, * and ? are."
     )
@@ -182,11 +262,75 @@ _NORMALIZERS = {
     )
   ],
   "Replace": _replace,
+  "Prepend": lambda step, place: [
+    ("prepend", files.field(step, "prepend", str, place))
+  ],
+  "Nmt": lambda step, place: [
+    ("replace", _NMT_DELETED, ""),
+    ("replace", _NMT_BLANKS, " "),
+  ],
   "Precompiled": _character_map,
 }
 
 
+# Decoding.
+
+_USUAL_DECODERS = {
+  WORDPIECE: "WordPiece",
+  BYTE_BPE: "ByteLevel",
+  SENTENCEPIECE: "Metaspace",
+}
+
+
+def _decoder(kind, values, path):
+  """Returns the steps of a decoder, as of `TextRules`."""
+  steps = list(_steps(values, "decoders", path))
+  usual = _USUAL_DECODERS.get(kind)
+  if not steps:
+    return () if usual else (("spaced",),)
+  if [name for name, _, _ in steps] == [usual]:
+    return ()
+  steps = tuple(_decoder_step(*step, path) for step in steps)
+  names = [name for name, *_ in steps]
+  after = names[names.index("fuse") + 1 :] if "fuse" in names else []
+  if not {"replace", "strip"}.issuperset(after):
+    _refuse("decoder after Fuse", after, path, "Replace or Strip")
+  return steps
+
+
+def _decoder_step(name, step, place, path):
+  if name == "Replace":
+    pattern = files.field(step, "pattern", dict, place)
+    text = files.field(pattern, "String", str, f"pattern of {place}")
+    return "replace", text, files.field(step, "content", str, place)
+  if name == "Strip":
+    numbers = (files.field(step, x, int, place) for x in ("start", "stop"))
+    return "strip", files.field(step, "content", str, place), *numbers
+  if name == "Metaspace":
+    start = vocabulary_files.WORD_START
+    check(step, "replacement", (start,), place, start)
+    usual = files.field(step, "add_prefix_space", bool, place, True)
+    scheme = step.get("prepend_scheme", "always" if usual else "never")
+    return "metaspace", scheme != "never"
+  plain = {"ByteFallback": "byte_fallback", "Fuse": "fuse"}
+  if name not in plain:
+    known = ("Replace", "Strip", "Metaspace", *plain)
+    shown = (*_USUAL_DECODERS.values(), "Sequence", *known)
+    _refuse("decoder", name, path, ", ".join(dict.fromkeys(shown)))
+  return (plain[name],)
+
+
 # Framing.
+
+_FRAMINGS = [
+  family.Framing(separators, segments, *cls)
+  for separators, segments, cls in itertools.product(
+    (1, 2), (True, False), ((False,), (True,), (False, False))
+  )
+] + [
+  family.Framing(segments=segments, begin=begin, end=False)
+  for segments, begin in itertools.product((True, False), repeat=2)
+]
 
 
 def framing(values, path):
@@ -233,12 +377,9 @@ def _template_framing(step, place):
     for name in ("single", "pair")
   )
   named = dict.fromkeys(name for name, _ in single if name != "A")
-  for separators, segments, cls_at_end in itertools.product(
-    (1, 2), (True, False), (False, True)
-  ):
-    framing = family.Framing(separators, segments, cls_at_end)
-    for roles in itertools.permutations(named, 2):
-      named_by = dict(zip(("cls", "sep"), roles, strict=True))
+  for framing in _FRAMINGS:
+    for names in itertools.permutations(named, len(framing.roles)):
+      named_by = dict(zip(framing.roles, names, strict=True))
       templates = [
         [(named_by.get(name, name), segment) for name, segment in template]
         for template in map(framing.template, (1, 2))
@@ -249,7 +390,8 @@ def _template_framing(step, place):
   raise ValueError(
     f"{place} frames pairs as {shown!r}, which is not supported: only"
     " '[CLS] A [SEP] B [SEP]' and 'A [SEP] B [SEP] [CLS]' are, with one or two"
-    " [SEP] between A and B and with segments 0 and 1 or none."
+    " [SEP] between A and B, '[CLS] A [CLS] B', 'A [SEP] B [SEP]' and 'A B',"
+    " with segments 0 and 1 or none."
   )
 
 
@@ -302,6 +444,6 @@ def _steps(values, several, path):
 def _refuse(what, value, path, allowed):
   if isinstance(value, list):
     value = ", ".join(value) or "none"
-  raise ValueError(
+  raise text_rules.NotInGraphError(
     f"{what} ({value}) in {path} is not supported; only {allowed} is."
   )

@@ -17,6 +17,12 @@ import tensorflow as tf
 
 from keras_bert_impl.tokenizers.formats import characters
 
+# Characters that normalisation may join into one: quotes, and Hangul letters.
+# ASCII words without quotes keep one byte per character.
+UNIT = (
+  r"^[!-&(-_a-~]+$|``|''|[\x{3131}-\x{314e}][\x{314f}-\x{3163}]"
+  rf"|(?s).{characters.COMBINING}*"
+)
 # Replaces bytes that are not UTF-8; no text can contain it.
 _INVALID = 0xD800
 

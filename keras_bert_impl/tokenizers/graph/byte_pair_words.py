@@ -15,7 +15,7 @@ from keras_bert_impl.tokenizers.graph import alignment
 
 # Classes of characters; _END follows each text.
 _OTHER, _LETTER, _NUMBER, _SPACE, _BLANK, _END = range(6)
-_NUM_CODE_POINTS = 0x110000
+NUM_CODE_POINTS = 0x110000
 _PAGE = 256
 # These make a word with the apostrophe before them.
 _SHORT_ENDINGS = ("s", "t", "m", "d")
@@ -27,21 +27,39 @@ def character_classes():
   """Returns the class of every code point, in two tables.
 
   Returns:
-    (pages, page_of): int32 [P * _PAGE], the classes in each of P unique pages
-    of _PAGE code points; int32 [code points / _PAGE], index of the page for
-    each _PAGE code points. Both are arrays.
+    as `paged`.
   """
-  classes = np.full(_NUM_CODE_POINTS + _PAGE, _OTHER, np.int32)
+  classes = np.full(NUM_CODE_POINTS + _PAGE, _OTHER, np.int32)
   kinds = {"L": _LETTER, "N": _NUMBER}
-  for code in range(_NUM_CODE_POINTS):
+  for code in range(NUM_CODE_POINTS):
     classes[code] = kinds.get(unicodedata.category(chr(code))[0], _OTHER)
   classes[list(characters.SPACES)] = _SPACE
   classes[ord(" ")] = _BLANK
-  classes[_NUM_CODE_POINTS] = _END
+  classes[NUM_CODE_POINTS] = _END
+  return paged(classes)
+
+
+def paged(values):
+  """Returns a value of every code point in two tables.
+
+  Args:
+    values: int32 array [code points], a whole number of pages.
+
+  Returns:
+    (pages, page_of): int32 [P * _PAGE], the values in each of P unique pages of
+    _PAGE code points; int32 [code points / _PAGE], index of the page for each
+    _PAGE code points. Both are arrays.
+  """
   pages, page_of = np.unique(
-    classes.reshape(-1, _PAGE), axis=0, return_inverse=True
+    values.reshape(-1, _PAGE), axis=0, return_inverse=True
   )
   return pages.reshape(-1), page_of.reshape(-1).astype(np.int32)
+
+
+def of_codes(codes, pages, page_of):
+  """Returns the values of code points, int32 tensor, in tables of `paged`."""
+  page = tf.gather(page_of, codes // _PAGE)
+  return tf.gather(pages, page * _PAGE + codes % _PAGE)
 
 
 def split(texts, pages, page_of):
@@ -64,7 +82,7 @@ def split(texts, pages, page_of):
   # sums of ragged ones.
   places = tf.range(tf.size(rows)) + rows  # An end follows each text.
   codes = tf.tensor_scatter_nd_update(
-    tf.fill([tf.size(rows) + tf.size(texts)], _NUM_CODE_POINTS),
+    tf.fill([tf.size(rows) + tf.size(texts)], NUM_CODE_POINTS),
     places[:, tf.newaxis],
     codes.flat_values,
   )  # [M]
@@ -94,15 +112,14 @@ def _begins_word(codes, pages, page_of):
   to the characters before it.
 
   Args:
-    codes: int32 [M], code points, with _NUM_CODE_POINTS after each text.
+    codes: int32 [M], code points, with NUM_CODE_POINTS after each text.
       Invalid UTF-8 counts as a symbol.
     pages: int32, the first table of `character_classes`.
     page_of: int32, the second one.
 
   Source: Radford et al. 2019; openai/gpt-2, encoder.py.
   """
-  page = tf.gather(page_of, codes // _PAGE)
-  kind = tf.gather(pages, page * _PAGE + codes % _PAGE)  # [M]
+  kind = of_codes(codes, pages, page_of)  # [M]
   before, after = tf.roll(kind, 1, 0), tf.roll(kind, -1, 0)
   opens = (
     (codes == ord("'")) & (before != _OTHER) & (before != _BLANK)

@@ -3,12 +3,15 @@
 Axes: B texts, N texts that are words or parts of words, V vocabulary.
 """
 
+import functools
+
 import tensorflow as tf
 
 from keras_bert_impl.tokenizers.formats import text_rules, vocabulary_files
 from keras_bert_impl.tokenizers.graph import (
   added_tokens,
   alignment,
+  decoding,
   steps,
 )
 
@@ -27,17 +30,30 @@ class Pipeline(tf.Module):
     vocabulary: `Vocabulary`.
     rules: `text_rules.TextRules`.
 
+  Attributes:
+    decode: function of ids, int32 RaggedTensor [B, (pieces)], that returns
+      their texts, string [B].
+
   Raises:
-    ValueError: a pattern cannot be used.
+    ValueError: a pattern cannot be used; a `NotInGraphError`: the rules cannot.
   """
 
   def __init__(self, vocabulary, rules):
     super().__init__(name="pipeline")
+    if rules.not_in_graph:
+      raise text_rules.NotInGraphError(rules.not_in_graph)
     self.vocabulary = vocabulary
     self.rules = rules
+    self.decode = functools.partial(decoding.join, self)
+    if rules.decoder:
+      self.decode = decoding.Decoder(vocabulary.tokens, rules.decoder)
     self._normalizer = None
-    # Byte-level BPE knows all bytes.
-    if rules.normalizers or vocabulary.kind != vocabulary_files.BYTE_BPE:
+    # Byte-level BPE knows all bytes, unless patterns of RE2 split them.
+    if (
+      rules.normalizers
+      or rules.cuts
+      or vocabulary.kind != vocabulary_files.BYTE_BPE
+    ):
       self._normalizer = steps.Steps(rules.normalizers)
       _check_patterns(self._normalizer, vocabulary.origin)
     self._words = steps.Steps(rules.words)
@@ -179,7 +195,7 @@ def _around(added, texts, find, measure=None):
 
 def build_ids(vocabulary):
   """Returns a table of the tokens that text may have to their ids; else -1."""
-  special = frozenset(vocabulary.special_ids)
+  special = frozenset(vocabulary.textless_ids)
   ids = [i for i in vocabulary.ids.values() if i not in special]
   return tf.lookup.StaticHashTable(
     tf.lookup.KeyValueTensorInitializer(

@@ -1,7 +1,6 @@
 """SentencePiece tokenizer in graph ops, with ALBERT's text normalisation."""
 
 import functools
-import re
 
 import numpy as np
 import sentencepiece
@@ -10,26 +9,19 @@ import tensorflow_text as tf_text
 
 from keras_bert_impl import files
 from keras_bert_impl.tokenizers.formats import (
-  characters,
   piece_model,
   tokenizer_options,
   vocabulary_files,
 )
 from keras_bert_impl.tokenizers.graph import (
   alignment,
+  decoding,
   piece_op,
   pipeline,
   steps,
   tokenizer,
 )
 
-_BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
-# Characters that normalisation may join into one: quotes, and Hangul letters.
-# ASCII words without quotes keep one byte per character.
-_UNIT = (
-  r"^[!-&(-_a-~]+$|``|''|[\x{3131}-\x{314e}][\x{314f}-\x{3163}]"
-  rf"|(?s).{characters.COMBINING}*"
-)
 _BLANKS = f"[ {vocabulary_files.WORD_START}]"
 # In texts of more bytes, words are cut after 200 characters for the slow op,
 # whose time grows with the square of the length of an unknown word. Offsets
@@ -157,24 +149,21 @@ class _SentencePieces(pipeline.Pipeline):
   def units(self, texts):
     # Other white space may be a piece.
     texts = steps.drop_invalid(texts)
-    return alignment.units_of(texts, _UNIT, self._content, " ")
+    return alignment.units_of(texts, alignment.UNIT, self._content, " ")
 
   def _content(self, texts):
     folded = self.fold(texts, are_parts=True)
     pieces = self._spell(self.split(folded))
     # One character for each byte piece: only their number matters.
-    pieces = tf.strings.regex_replace(pieces, f"^{_BYTE_PIECE.pattern}$", "?")
+    pieces = tf.strings.regex_replace(
+      pieces, f"^{decoding.BYTE_PIECE.pattern}$", "?"
+    )
     texts = tf.strings.reduce_join(pieces, axis=-1)
     return tf.strings.regex_replace(texts, vocabulary_files.WORD_START, "")
 
   @functools.cached_property
   def token_texts(self):
-    texts = []
-    for token in self.vocabulary.tokens:
-      byte = _BYTE_PIECE.fullmatch(token)
-      text = token.replace(vocabulary_files.WORD_START, " ").encode("utf-8")
-      texts.append(bytes([int(byte[1], 16)]) if byte else text)
-    return texts
+    return [*map(decoding.piece_text, self.vocabulary.tokens)]
 
   def join(self, token_texts):
     texts = tf.strings.reduce_join(token_texts, axis=-1)

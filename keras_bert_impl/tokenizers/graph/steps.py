@@ -60,7 +60,7 @@ class Steps(tf.Module):
       if name == _CHARACTER_MAP:
         pieces = next(maps).tokenize(texts)
         texts = tf.strings.reduce_join(pieces, axis=-1)
-      elif name != _STRIP or not are_parts:
+      elif not are_parts or name not in _AT_ENDS:
         texts = _STEPS[name](texts, *arguments)
     return texts
 
@@ -177,6 +177,11 @@ def _prefix(texts, *starts):
   return tf.where(has_one, texts, tf.strings.join([" ", texts]))
 
 
+def _prepend(texts, start):
+  """Puts a text before each one that is not empty."""
+  return tf.where(texts == "", texts, tf.strings.join([start, texts]))
+
+
 def _unicode(texts, form):
   # Late: byte-level BPE does without tensorflow-text.
   import tensorflow_text as tf_text
@@ -188,7 +193,8 @@ def _replacing(pattern, content=""):
   return lambda texts: tf.strings.regex_replace(texts, pattern, content)
 
 
-_CHARACTER_MAP, _STRIP = "character_map", "strip"
+_CHARACTER_MAP, _STRIP, _PREPEND = "character_map", "strip", "prepend"
+_AT_ENDS = (_STRIP, _PREPEND)
 _STEPS = {
   "clean": _clean,
   "space_chinese": _replacing(characters.IDEOGRAPH, r" \0 "),
@@ -201,4 +207,5 @@ _STEPS = {
   "unicode": _unicode,
   "set_apart": _set_apart,
   "prefix": _prefix,
+  _PREPEND: _prepend,
 }

@@ -9,7 +9,7 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import calls, families
+from keras_bert_impl import calls
 from keras_bert_impl.tokenizers.formats import (
   characters,
   text_rules,
@@ -114,8 +114,7 @@ class Tokenizer(_FromFiles):
     self.options = _options(vocabulary, options)
     rules = vocabulary.rules or text_rules.of_options(options)
     self.pipeline = pipeline(vocabulary, rules)
-    family = families.FAMILIES[options.family or families.DEFAULT]
-    self.framing = rules.framing or family.framing
+    self.framing = vocabulary.framing(options.family)
     mask_id = vocabulary.role_ids.get("mask")
     self.adds_mask = mask_id in [token.index for token in rules.added_tokens]
 
@@ -308,7 +307,7 @@ class Tokenizer(_FromFiles):
     texts, known = _given(pieces, pair_pieces), (self.vocabulary, self.framing)
     return assembly.assemble(texts, *known, max_seq_length, *others, **named)
 
-  def detokenize(self, ids):
+  def detokenize(self, ids, skip_special_tokens=False):
     """Returns the text of ids, without padding, [CLS] and [SEP].
 
     White space, case and accents that the normalisation has removed stay
@@ -317,15 +316,16 @@ class Tokenizer(_FromFiles):
     Args:
       ids: int [B, (pieces)], ragged or dense, or lists of them; or those of one
         text, [pieces].
+      skip_special_tokens: bool, whether to leave out all special tokens.
 
     Returns:
       string [B]; of one text, a scalar.
     """
     ids = as_ragged(ids)
     if not isinstance(ids, tf.RaggedTensor):
-      return self.detokenize(ids[tf.newaxis])[0]
-    shown = _without_frame(ids, self.vocabulary)
-    return self.pipeline.join(tf.gather(tf.constant(self.token_texts), shown))
+      return self.detokenize(ids[tf.newaxis], skip_special_tokens)[0]
+    silent = _silent_ids(self.vocabulary, skip_special_tokens)
+    return self.pipeline.decode(_without(ids, silent))
 
 
 def _options(vocabulary, options):
@@ -463,11 +463,19 @@ def as_ragged(ids):
   return tf.RaggedTensor.from_tensor(ids) if ids.shape.rank == 2 else ids
 
 
-def _without_frame(ids, vocabulary):
-  """Returns int32 RaggedTensor `ids` without padding, [CLS] and [SEP]."""
-  flat = tf.cast(ids.flat_values, tf.int32)
+def _silent_ids(vocabulary, skip_special_tokens):
+  """Returns the ids that `Tokenizer.detokenize` leaves out, list."""
+  if skip_special_tokens:
+    added = vocabulary.rules.added_tokens if vocabulary.rules else ()
+    special = [token.index for token in added if token.special]
+    return [*vocabulary.textless_ids, *special]
   role_ids = vocabulary.role_ids
-  silent = [role_ids[r] for r in ("pad", "cls", "sep") if r in role_ids]
+  return [role_ids[r] for r in ("pad", "cls", "sep") if r in role_ids]
+
+
+def _without(ids, silent):
+  """Returns int32 RaggedTensor `ids` without those in a list."""
+  flat = tf.cast(ids.flat_values, tf.int32)
   is_shown = tf.reduce_all(
     flat[:, tf.newaxis] != tf.constant(silent, tf.int32), axis=-1
   )

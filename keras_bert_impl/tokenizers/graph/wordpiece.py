@@ -8,6 +8,7 @@ from keras_bert_impl.tokenizers.formats import (
   characters,
   tokenizer_options,
   vocabularies,
+  vocabulary_files,
 )
 from keras_bert_impl.tokenizers.graph import (
   alignment,
@@ -31,7 +32,8 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
   """Raw text to the ids of google-research/bert, in graph ops.
 
   A literal "[MASK]" in a text is three words. With a tokenizer.json, the ids
-  are those of the `tokenizers` library, and its added tokens are found in text.
+  are those of the `tokenizers` library, and its added tokens are found in text;
+  its tokens may also be whole words (WordLevel).
 
   Args:
     vocab_file: path of a vocab.txt or tokenizer.json.
@@ -54,7 +56,9 @@ class _WordPieces(pipeline.Pipeline):
 
   def __init__(self, vocabulary, rules):
     super().__init__(vocabulary, rules)
-    self._lookup = _build_lookup(vocabulary, rules)
+    is_word_level = vocabulary.kind == vocabulary_files.WORD_LEVEL
+    build = _WholeWords if is_word_level else _build_lookup
+    self._lookup = build(vocabulary, rules)
     self._ids = pipeline.build_ids(vocabulary)
     self._continuing = tf.constant(
       [
@@ -115,7 +119,8 @@ class _WordPieces(pipeline.Pipeline):
     return tf.strings.regex_replace(words, characters.ASCII_SPACE, "")
 
   def _hide_overlong(self, texts):
-    return steps.hide_overlong_words(texts, self.rules.max_word_characters)
+    most = self.rules.max_word_characters
+    return steps.hide_overlong_words(texts, most) if most else texts
 
   @property
   def token_texts(self):
@@ -124,6 +129,31 @@ class _WordPieces(pipeline.Pipeline):
   def join(self, token_texts):
     texts = tf.strings.reduce_join(token_texts, axis=-1, separator=" ")
     return tf.strings.regex_replace(texts, f" {_PREFIX}", "")
+
+
+class _WholeWords(tf.Module):
+  """A look-up of words that are tokens; other words are unknown."""
+
+  def __init__(self, vocabulary, rules):
+    super().__init__(name="whole_words")
+    ids = vocabulary.ids
+    tokens = [x for x in vocabulary.tokens if ids[x] not in rules.outside]
+    self._ids = tf.lookup.StaticHashTable(
+      tf.lookup.KeyValueTensorInitializer(
+        tf.constant(tokens), tf.constant([ids[token] for token in tokens])
+      ),
+      default_value=vocabulary.unk_id,
+    )
+
+  def tokenize(self, words):
+    """Returns the ids, int32 RaggedTensor [W, (1)], of words [W]."""
+    return tf.RaggedTensor.from_tensor(self._ids.lookup(words)[:, tf.newaxis])
+
+  def tokenize_with_offsets(self, words):
+    """Returns the ids and their first and last byte, as `tokenize`."""
+    ids, stops = self.tokenize(words), tf.strings.length(words)
+    places = (tf.zeros_like(stops), stops)
+    return ids, *map(ids.with_flat_values, places)
 
 
 def _build_lookup(vocabulary, rules):

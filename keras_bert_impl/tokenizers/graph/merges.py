@@ -1,0 +1,175 @@
+"""Merges symbols of words as byte-pair encoding does, in graph ops.
+
+Axes: S symbols, T pieces, V tokens of the vocabulary.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+# Rank of a pair that no merge joins.
+_NO_MERGE = np.iinfo(np.int32).max
+
+
+class Merges(tf.Module):
+  """The merges of a vocabulary.
+
+  Args:
+    vocabulary: `Vocabulary`.
+  """
+
+  def __init__(self, vocabulary):
+    super().__init__(name="merges")
+    self._vocab_size = vocabulary.size
+    self._ranks, self._merged = _merge_tables(vocabulary)
+
+  def __call__(self, ids, rows):
+    """Merges the symbols of words.
+
+    In each step, every word merges all occurrences of its pair of lowest rank,
+    the earliest in the list. Words without a pair to merge leave the loop.
+
+    Args:
+      ids: int32 [S], the ids of the symbols of all words.
+      rows: int64 [S], the index of the word of each.
+
+    Returns:
+      (ids, firsts): int32 [T], the ids of the pieces and the first symbol of
+      each.
+    """
+    size = tf.size(ids)
+    done = [
+      tf.TensorArray(
+        tf.int32, 0, dynamic_size=True, infer_shape=False, element_shape=[None]
+      )
+      for _ in range(2)
+    ]
+    *_, done_ids, done_places = tf.while_loop(
+      lambda step, ids, *_: tf.size(ids) > 0,
+      self._merge_once,
+      [0, ids, rows, tf.range(size), *done],
+    )
+    # id + 1 of each piece at the place of its first symbol, else 0.
+    found = tf.scatter_nd(
+      done_places.concat()[:, tf.newaxis], done_ids.concat() + 1, [size]
+    )
+    firsts = tf.cast(tf.where(found > 0)[:, 0], tf.int32)
+    return tf.gather(found, firsts) - 1, firsts
+
+  def _merge_once(self, step, ids, rows, places, done_ids, done_places):
+    """Merges the pair of lowest rank in each word.
+
+    Args:
+      step: int32 scalar.
+      ids: int32 [T], pieces.
+      rows: int64 [T], index of the word of each piece.
+      places: int32 [T], the first symbol of each piece.
+      done_ids: TensorArray, the ids of pieces of words that left the loop.
+      done_places: TensorArray, their places.
+
+    Returns:
+      The same, where the merged piece is at the place of the left one of its
+      pair and words that have no pair to merge are done.
+    """
+    ranks = self._ranks.lookup(_next_keys(ids, rows, self._vocab_size))
+    best = tf.gather(tf.math.segment_min(ranks, rows), rows)
+    is_done = best == _NO_MERGE
+    is_best = (ranks == best) & ~is_done
+    is_left = is_best & _is_even_in_run(is_best)
+    merged = tf.gather(self._merged, tf.where(is_left, ranks, 0))
+    ids = tf.where(is_left, merged, ids)
+    done = tf.where(is_done)[:, 0]
+    kept = tf.where(~(is_done | shift(is_left)))[:, 0]
+    return (
+      step + 1,
+      *(tf.gather(x, kept) for x in (ids, rows, places)),
+      done_ids.write(step, tf.gather(ids, done)),
+      done_places.write(step, tf.gather(places, done)),
+    )
+
+
+class Joins(tf.Module):
+  """Where merges can join the characters of a text.
+
+  Between other characters a text can be cut, and its parts merged alone.
+
+  Args:
+    vocabulary: `Vocabulary`.
+  """
+
+  def __init__(self, vocabulary):
+    super().__init__(name="joins")
+    ids, self._vocab_size = vocabulary.ids, vocabulary.size
+    pairs = {
+      (ids.get(left[-1], -1), ids.get(right[0], -1))
+      for left, right in (merge.split(" ") for merge in vocabulary.merges)
+    }
+    left, right = zip(*pairs, strict=True) if pairs else ((), ())
+    self._pairs = _table(left, right, vocabulary.size, -1)
+
+  def __call__(self, ids, rows):
+    """Returns whether a merge can join each character and the next, bool [S].
+
+    Args:
+      ids: int32 [S], the ids of the characters of all texts, -1 for none.
+      rows: int [S], the index of the text of each.
+    """
+    return self._pairs.lookup(_next_keys(ids, rows, self._vocab_size)) >= 0
+
+
+def _next_keys(ids, rows, vocab_size):
+  """Returns the keys, int64 [T], of pieces with the next; -1 at row ends."""
+  ids = tf.cast(ids, tf.int64)
+  keys = _pair_keys(ids, tf.roll(ids, -1, 0), vocab_size)
+  is_pair = rows == tf.concat([rows[1:], [-1]], 0)
+  return tf.where(is_pair, keys, tf.constant(-1, tf.int64))
+
+
+def _merge_tables(vocabulary):
+  """Returns a lookup table (pair -> rank) and the merged id of each rank."""
+  ids = vocabulary.ids
+  pairs = [merge.split(" ") for merge in vocabulary.merges]
+  left, right, merged = (
+    (
+      [ids[token] for token in tokens]
+      for tokens in zip(*((a, b, a + b) for a, b in pairs), strict=True)
+    )
+    if pairs
+    else ([], [], [])
+  )
+  table = _table(left, right, vocabulary.size, _NO_MERGE)
+  return table, tf.constant([*merged, 0], tf.int32)
+
+
+def _table(left, right, vocab_size, default):
+  """Returns a lookup table from pairs of ids to their numbers, from 0."""
+  # TensorFlow tables must not be empty, so a last entry matches no pair.
+  left, right = (np.array([*some, -1], np.int64) for some in (left, right))
+  return tf.lookup.StaticHashTable(
+    tf.lookup.KeyValueTensorInitializer(
+      tf.constant(_pair_keys(left, right, vocab_size)),
+      tf.range(len(left)),
+    ),
+    default_value=default,
+  )
+
+
+def _pair_keys(left, right, vocab_size):
+  """Returns a unique int64 for each pair of ids."""
+  return left * vocab_size + right
+
+
+def shift(values):
+  """Returns bool [T] shifted right by one, with False in front."""
+  return tf.concat([[False], values[:-1]], 0)
+
+
+def _is_even_in_run(values):
+  """Returns bool [T], whether the number of True right before each is even.
+
+  Pairs can overlap: "aaa" has "aa" twice, and only the first can be merged.
+  """
+  begins = values & ~shift(values)
+  starts = tf.where(begins)[:, 0]
+  run = tf.cumsum(tf.cast(begins, tf.int32))  # counted from 1
+  starts = tf.cast(tf.concat([[0], starts], 0), tf.int32)
+  return (tf.range(tf.size(values)) - tf.gather(starts, run)) % 2 == 0
