@@ -41,7 +41,7 @@ NAMES = (
 OTHER_TOKENIZERS = {
   f"{name}_of_{kind}": (name, kind)
   for name in ("question_answering", "token_classification")
-  for kind in ("byte_bpe", "sentencepiece")
+  for kind in ("byte_bpe", "sentencepiece", "kobart", "t5")
 }
 ALL = (*NAMES, *OTHER_TOKENIZERS)
 # Heads that every run exports; `test_heads.py` asks all of them op by op.

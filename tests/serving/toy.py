@@ -20,6 +20,10 @@ KINDS = {
     vocabularies.write_sentencepiece,
     {"do_lower_case": True, "keep_accents": False, "remove_space": True},
   ),
+  # Texts without [CLS] and [SEP], without [SEP] and without [CLS].
+  "kobart": (lambda folder: vocabularies.copy("kobart", folder), {}),
+  "llama2": (lambda folder: vocabularies.copy("llama2", folder), {}),
+  "t5": (lambda folder: vocabularies.copy("t5", folder), {}),
 }
 
 

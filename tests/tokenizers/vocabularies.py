@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import unicodedata
 
 import pytest
@@ -38,6 +39,13 @@ SENTENCES = (
   "Café owners said the naïve résumé was fine. The end of the story...",
   "한국어 문장은 여기에 있습니다. 고양이가 매트 위에 앉았다.",
 )
+
+
+def copy(kind, directory):
+  """Copies a tokenizer.json of tests/data; returns its path."""
+  folder = pathlib.Path(__file__).parents[1] / "data/tokenizers" / kind
+  shutil.copytree(folder, directory, dirs_exist_ok=True)
+  return str(directory / "tokenizer.json")
 
 
 def write(directory, tokens=None):

@@ -138,6 +138,9 @@ def model_outputs(servable, rows):
     [
       ("byte_bpe", "words"),
       ("sentencepiece", "characters"),
+      ("kobart", "words"),
+      ("llama2", "words"),
+      ("t5", "words"),
       ("wordpiece", "text", "crf"),
     ],
     mark=pytest.mark.integration,

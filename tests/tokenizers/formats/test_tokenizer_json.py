@@ -138,11 +138,13 @@ def check_offsets(ours, theirs, texts):
       if expected.tokens[place] in ("▁", "Ġ"):
         continue
       found = text[starts[row][place] : ends[row][place]]
-      assert _letters(found) == _letters(text[start:end]), (text, place)
+      letters = _letters(text[start:end])
+      is_mark = not letters and text[start:end] in found
+      assert is_mark or _letters(found) == letters, (text, place)
 
 
 def _letters(text):
-  kept = (c for c in text if unicodedata.category(c)[0] != "M")
+  kept = (c for c in text if unicodedata.category(c)[0] != "M" and c != "▁")
   return "".join(kept).strip()
 
 
@@ -379,23 +381,41 @@ def test_framing_is_that_of_the_file(content, tmp_path):
     ours = check_framing(write(tmp_path, content), ["the cat", "a"])
     assert ours.num_special_tokens(2) == 3 + (name == "RobertaProcessing")
 
-  def entry(name, segment):
-    kind = "Sequence" if name in "AB" else "SpecialToken"
-    return {kind: {"id": name, "type_id": segment}}
+
+@pytest.mark.parametrize(
+  "single, pair",
+  [
+    ("A:0 [SEP]:0 [CLS]:2", "A:0 [SEP]:0 B:1 [SEP]:1 [CLS]:2"),
+    ("A:0", "A:0 B:1"),
+    ("A:0", "A:0 B:0"),
+    ("A:0 [SEP]:0", "A:0 [SEP]:0 B:0 [SEP]:0"),
+    ("[CLS]:0 A:0", "[CLS]:0 A:0 [CLS]:1 B:1"),
+    ("[CLS]:0 A:0", "[CLS]:0 A:0 [CLS]:0 B:0"),
+  ],
+)
+def test_framing_is_that_of_the_template(contents, tmp_path, single, pair):
+  content = copy.deepcopy(contents["wordpiece"])
+  ids = {token["content"]: token["id"] for token in content["added_tokens"]}
+
+  def entries(template):
+    for part in template.split():
+      name, segment = part.split(":")
+      kind = "Sequence" if name in "AB" else "SpecialToken"
+      yield {kind: {"id": name, "type_id": int(segment)}}
 
   content["post_processor"] = {
     "type": "TemplateProcessing",
-    "single": [entry("A", 0), entry(sep, 0), entry(cls, 2)],
-    "pair": [
-      entry(*part)
-      for part in (("A", 0), (sep, 0), ("B", 1), (sep, 1), (cls, 2))
-    ],
+    "single": [*entries(single)],
+    "pair": [*entries(pair)],
     "special_tokens": {
       name: {"id": name, "ids": [ids[name]], "tokens": [name]}
-      for name in (cls, sep)
+      for name in ("[CLS]", "[SEP]")
     },
   }
-  check_framing(write(tmp_path, content), ["the cat", "a"])
+  ours = check_framing(write(tmp_path, content), ["the cat", "a"])
+  assert ours.num_special_tokens(2) == len(pair.split()) - 2
+  # What is written says the same.
+  check_framing(ours.save(tmp_path / "saved"), ["the cat", "a"])
 
 
 def test_the_names_of_special_tokens_come_from_the_file(contents, tmp_path):
@@ -521,7 +541,7 @@ def test_it_works_in_data_sets_saved_models_and_pickles(content, tmp_path):
   "kind, path, value, message",
   [
     ("wordpiece", "model", [], r"model in .* must be an object"),
-    ("wordpiece", "model/type", "WordLevel", "'WordLevel'.* one of WordP"),
+    ("wordpiece", "model/type", "X", "'X'.* one of WordP"),
     ("wordpiece", "model/vocab", [], "vocab in model .* an object"),
     ("wordpiece", "model/vocab", {}, "is not in its vocab"),
     ("wordpiece", "model/vocab/a", "1", "id of 'a' .* an integer"),
@@ -530,9 +550,7 @@ def test_it_works_in_data_sets_saved_models_and_pickles(content, tmp_path):
     ("wordpiece", "model/unk_token", "none", "no token 'none', which"),
     ("wordpiece", "model/continuing_subword_prefix", "@@", "only '##' is"),
     ("wordpiece", "model/max_input_chars_per_word", 9999, "at most 1000"),
-    ("wordpiece", "pre_tokenizer", None, "none.* only BertPre"),
-    ("wordpiece", "pre_tokenizer", {"type": "Split"}, "only BertPre"),
-    ("wordpiece", "normalizer", {"type": "Nmt"}, r"normalizer \(Nmt\)"),
+    ("wordpiece", "pre_tokenizer", {"type": "Split"}, "only BertPre.* either"),
     ("wordpiece", "normalizer", {}, "has no 'type'"),
     ("wordpiece", "normalizer/lowercase", 1, "true or false"),
     ("wordpiece", "added_tokens", {}, "added_tokens in .* must be a list"),
@@ -557,27 +575,19 @@ def test_it_works_in_data_sets_saved_models_and_pickles(content, tmp_path):
     ),
     ("byte_bpe", "model/merges", None, "merges in .* a list"),
     ("byte_bpe", "model/dropout", 0.1, "dropout .0.1.* only None"),
-    ("byte_bpe", "model/ignore_merges", True, "ignore_merges .True"),
-    ("byte_bpe", "pre_tokenizer", {"type": "Metaspace"}, "only ByteLevel is"),
-    ("byte_bpe", "pre_tokenizer/use_regex", False, "use_regex .False"),
+    ("byte_bpe", "model/ignore_merges", 1.5, "ignore_merges .1.5"),
+    ("byte_bpe", "model/byte_fallback", True, "byte_fallback .True"),
     ("sentencepiece", "model/unk_id", None, "unk_id .* an integer"),
     ("sentencepiece", "model/unk_id", 10**6, "is no id"),
     ("sentencepiece", "model/vocab", {"a": 1}, "must be a list"),
     ("sentencepiece", "model/vocab/7", ["a"], "entry 7 must be a piece"),
     ("sentencepiece", "model/vocab/7", ["a", 1e300], "entry 7 must be"),
     ("sentencepiece", "model/byte_fallback", True, "a piece for each"),
-    ("sentencepiece", "pre_tokenizer/prepend_scheme", "first", "first"),
     (
       "sentencepiece",
       "normalizer",
       {"type": "Precompiled", "precompiled_charsmap": "=?"},
       "not base64",
-    ),
-    (
-      "sentencepiece",
-      "normalizer",
-      replace({"Regex": r"\w(?=x)"}, ""),
-      "only ch",
     ),
     *(
       (kind, "normalizer", replace({"Regex": pattern}, ""), "patterns must be")
