@@ -50,7 +50,7 @@ def write_safetensors(folder, tensors, description, max_shard_size):
     origins[theirs] = name
     if theirs.endswith(".decoder.weight"):  # Beside it is no bias but its own.
       origins[f"{theirs.removesuffix('weight')}bias"] = names.OUTPUT_BIAS
-    if names.is_transposed(name):
+    if names.is_transposed(name, family):
       transposed.add(theirs)
   renamed = mappings.Renamed(tensors, origins, transposed)
   safetensors_format.write(folder, renamed, max_shard_size)

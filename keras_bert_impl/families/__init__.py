@@ -15,6 +15,7 @@ from keras_bert_impl.families import (
   electra,
   ernie,
   eurobert,
+  gpt2,
   gte,
   jina_embeddings_v3,
   modernbert,
@@ -57,6 +58,7 @@ FAMILIES = {
     ernie,
     rembert,
     roformer,
+    gpt2,
   )
 }
 DEFAULT = bert.FAMILY.name

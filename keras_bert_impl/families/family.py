@@ -299,6 +299,8 @@ class Family:
       returns them as they are written; None where they are.
     columns: tuple of `Columns`, of layers whose matrices `transformers` has in
       another form.
+    transposes_kernels: bool, whether the matrices of dense layers are stored as
+      [out, in].
     sentence_logits: str, name in `transformers` of the logits of a pair in
       pre-training.
     spare: tuple of our names of weights that a checkpoint may have beside the
@@ -345,6 +347,7 @@ class Family:
   read: Callable | None = None
   write: Callable | None = None
   columns: tuple = ()
+  transposes_kernels: bool = True
   sentence_logits: str = "seq_relationship_logits"
   spare: tuple = ()
 

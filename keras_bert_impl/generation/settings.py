@@ -108,8 +108,8 @@ class TokenIds:
   Attributes:
     end: tuple of int, ids after which a text is over.
     padding: int, id that fills texts up.
-    first: int, id that every text begins with (`forced_bos_token_id`), or None.
-    last: int, id of the last of max_new_tokens (`forced_eos_token_id`), or None.
+    first: int, `forced_bos_token_id`, with which every text begins; or None.
+    last: int, `forced_eos_token_id`, the last of max_new_tokens; or None.
     banned: tuple of int, ids that are never generated.
   """
 

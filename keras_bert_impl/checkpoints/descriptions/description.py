@@ -56,6 +56,8 @@ def complete(declared, shapes, origin):
     ValueError: the number of labels is not that of classes.
   """
   head, labels = head_of(shapes), None
+  if head == heads.ENCODER and _is_without_weights(declared):
+    head = declared.head
   if {head, declared.head} <= set(heads.CLASSIFIERS):
     head = declared.head
   num_classes = shapes.get(names.CLASSIFIER, (None,))[0]
@@ -74,6 +76,17 @@ def complete(declared, shapes, origin):
       )
   return dataclasses.replace(
     declared, head=head, labels=labels, use_pooler=names.POOLER in shapes
+  )
+
+
+def _is_without_weights(declared):
+  """Whether the declared head of a `Description` has no weights of its own."""
+  config = declared.config
+  return (
+    declared.head == heads.FILL_MASK
+    and config.tie_word_embeddings
+    and not config.decoder_transform
+    and not config.decoder_bias
   )
 
 

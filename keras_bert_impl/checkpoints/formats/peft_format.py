@@ -58,7 +58,9 @@ def write(folder, tensors, family, head, alpha, base):
       theirs, rank = module + _PARTS[part], min(array.shape)
     else:
       beside.add(_saved_module(module, family))
-    array = array.T if is_adapter or names.is_transposed(name) else array
+    array = (
+      array.T if is_adapter or names.is_transposed(name, family) else array
+    )
     stored[_PREFIX + theirs] = np.ascontiguousarray(array, "float32")
   config = {
     "peft_type": "LORA",
@@ -135,7 +137,7 @@ def _ours(name, family, head):
       columns.check_exchanged(layer, family)
       return f"{layer}/{part}", True
   ours = names.from_transformers(name, family, head) or name
-  return ours, names.is_transposed(ours)
+  return ours, names.is_transposed(ours, family)
 
 
 def _theirs(name, family, head):

@@ -50,7 +50,7 @@ def open_weights(read, path, declared):
       declared = dataclasses.replace(declared, config=own)
     else:
       del origins[names.DECODER]
-  transposed = {name for name in origins if names.is_transposed(name)}
+  transposed = {name for name in origins if names.is_transposed(name, family)}
   tensors = stored.renamed(origins, transposed)
   return columns.to_ours(tensors, declared.config), declared
 

@@ -149,12 +149,12 @@ def completed(tensors):
   return mappings.Computed(tensors, shapes, {WORD_EMBEDDINGS: total})
 
 
-def is_transposed(name):
+def is_transposed(name, family):
   """Whether `transformers` stores our weight `name` transposed, [out, in].
 
-  True of the matrices of dense layers.
+  True of the matrices of dense layers, in most families.
   """
-  return name.endswith("/kernel")
+  return name.endswith("/kernel") and family.transposes_kernels
 
 
 def shape_without_heads(name, shape):

@@ -21,11 +21,9 @@ class AlibiConfig(parts.Part):
   )
 
   @classmethod
-  def positions(cls, config, dtype, hidden, position_ids):
-    """Returns the same biases for each layer; see `parts.Part`."""
-    bias = LinearPositionBias(config.num_attention_heads, name="alibi")(
-      hidden, position_ids
-    )
+  def tellers(cls, config, dtype):
+    """Returns what tells the same biases to each layer; see `parts.Part`."""
+    bias = LinearPositionBias(config.num_attention_heads, name="alibi")
     return config.num_hidden_layers * [{"bias": bias}]
 
 
@@ -61,8 +59,20 @@ class LinearPositionBias(_LinearPositionBiasArguments, layer.Layer):
     """
     if position_ids is None:
       position_ids = ops.arange(ops.shape(hidden)[1])[None]
-    places = ops.cast(position_ids, "int32")
-    distances = ops.abs(places[:, None, :] - places[:, :, None])  # [B, L, L]
+    return self._biases(position_ids, position_ids)
+
+  def extend(self, hidden, places):
+    """Returns the biases of the last tokens of texts, float32 [R, N, Q, S].
+
+    Args: as of `RotaryEmbedding.extend`.
+    """
+    num_before = ops.shape(places)[1] - ops.shape(hidden)[1]
+    return self._biases(places[:, num_before:], places)
+
+  def _biases(self, rows, columns):
+    """Returns the biases [B, N, Q, S] of places [B, Q] and [B, S]."""
+    rows, columns = (ops.cast(x, "int32") for x in (rows, columns))
+    distances = ops.abs(columns[:, None, :] - rows[:, :, None])
     slopes = ops.convert_to_tensor(_slopes(self.num_heads), "float32")
     return -slopes[:, None, None] * ops.cast(distances, "float32")[:, None]
 

@@ -36,8 +36,8 @@ class BucketsConfig(parts.Part):
     )
 
   @classmethod
-  def positions(cls, config, dtype, hidden, position_ids):
-    """Returns the biases of each layer; see `parts.Part`."""
+  def tellers(cls, config, dtype):
+    """Returns what tells biases to each layer; see `parts.Part`."""
 
     def bias(name):
       return RelativePositionBias(
@@ -47,7 +47,7 @@ class BucketsConfig(parts.Part):
         config.relative_attention_max_distance,
         dtype=dtype,
         name=name,
-      )(hidden)
+      )
 
     name, layers = "relative_attention_bias", config.num_hidden_layers
     if config.relative_attention_per_layer:
@@ -93,11 +93,23 @@ class RelativePositionBias(_RelativePositionBiasArguments, layer.Layer):
       "distance_embeddings", self.num_buckets, self.num_heads, autocast=False
     )
 
-  def call(self, hidden):
+  def call(self, hidden, position_ids=None):
     """Returns the biases, float32 [1, N, L, L], for `hidden` [B, L, H]."""
-    length = ops.shape(hidden)[1]
-    places = ops.arange(length)
-    distances = places[None, :] - places[:, None]  # from row to column
+    del position_ids  # Of packed rows, in which no text sees another.
+    places = ops.arange(ops.shape(hidden)[1])[None]
+    return self._biases(places, places)
+
+  def extend(self, hidden, places):
+    """Returns the biases of the last tokens of texts, float32 [R, N, Q, S].
+
+    Args: as of `RotaryEmbedding.extend`.
+    """
+    num_before = ops.shape(places)[1] - ops.shape(hidden)[1]
+    return self._biases(places[:, num_before:], places)
+
+  def _biases(self, rows, columns):
+    """Returns the biases [B, N, Q, S] of places [B, Q] and [B, S]."""
+    distances = columns[:, None, :] - rows[:, :, None]
     furthest = self.max_distance
     distances = ops.clip(distances, -furthest, furthest)
     by_distance = ops.convert_to_tensor(_buckets(self.num_buckets, furthest))
@@ -107,8 +119,9 @@ class RelativePositionBias(_RelativePositionBiasArguments, layer.Layer):
       ops.reshape(buckets, (-1,)), self.num_buckets, axis=0, dtype="float32"
     )
     table = ops.transpose(ops.cast(self.embeddings, "float32"))
-    biases = ops.matmul(table, one_hot)  # [N, L * L]
-    return ops.reshape(biases, (1, self.num_heads, length, length))
+    biases = ops.matmul(table, one_hot)  # [N, B * Q * S]
+    biases = ops.reshape(biases, (self.num_heads, *ops.shape(distances)))
+    return ops.swapaxes(biases, 0, 1)
 
 
 def _check_number(name, num_buckets, max_distance):

@@ -54,8 +54,8 @@ class RotaryConfig(parts.Part):
       )
 
   @classmethod
-  def positions(cls, config, dtype, hidden, position_ids):
-    """Returns the cosines and sines of each layer; see `parts.Part`."""
+  def tellers(cls, config, dtype):
+    """Returns what tells cosines and sines to each layer; see `parts.Part`."""
     bases = cls._bases(config)
     is_dynamic = config.rotary_scaling == "dynamic"
     angles = {
@@ -66,7 +66,7 @@ class RotaryConfig(parts.Part):
         config.max_position_embeddings if is_dynamic else None,
         config.max_position_embeddings if config.rotary_table else None,
         name=f"rotary_{index}",
-      )(hidden, position_ids)
+      )
       for index, base in enumerate(sorted(set(bases)))
     }
     return [{"rotary": angles[base]} for base in bases]
@@ -164,6 +164,19 @@ class RotaryEmbedding(_RotaryEmbeddingArguments, layer.Layer):
     table = ops.concatenate([cosine, sine], axis=-1)
     coarse = ops.round(table * 256.0) / 256.0
     return ops.concatenate([coarse, table - coarse], axis=-1)
+
+  def extend(self, hidden, places):
+    """Returns as `call`, of the last tokens of texts.
+
+    Args:
+      hidden: float [R, Q, H], of the tokens.
+      places: int [R, S], of all S tokens so far in their texts; -1: padding.
+
+    Returns:
+      float32 [R, Q, 1, 2 D].
+    """
+    num_before = ops.shape(places)[1] - ops.shape(hidden)[1]
+    return self.call(hidden, ops.maximum(places[:, num_before:], 0))
 
   def _table(self):
     """Returns the sines and cosines of all rows, float64 [table_size, D]."""

@@ -6,7 +6,7 @@ import math
 from keras import ops
 
 from keras_bert_impl.layers.attention import rotary, scores
-from keras_bert_impl.layers.basics import kernels, layer, parts
+from keras_bert_impl.layers.basics import dropout, kernels, layer, parts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,6 +135,8 @@ class AttentionKind(_AttentionKindArguments, layer.Layer):
   """
 
   use_key_bias = True  # Constructors may take it as an argument.
+  use_scale = True  # The same.
+  reach = None  # Tokens before it that a position sees, int; None: all.
 
   def __post_init__(self):
     if self.causal_direction not in (None, *scores.LIMITS):
@@ -178,6 +180,32 @@ class AttentionKind(_AttentionKindArguments, layer.Layer):
       probabilities [B, N, L, L], before dropout.
     """
     raise NotImplementedError
+
+  def look_back(self, query, key, value, places, bias=None):
+    """Computes the context of the last tokens of texts, read from the left.
+
+    Args:
+      query: float [R, N, Q, D], of the last Q tokens.
+      key: float [R, N, S, D], of all S tokens.
+      value: float [R, N, S, D].
+      places: int [R, S], of each token in its text; -1 for what is not seen.
+      bias: float [R or 1, N, Q, S], or None.
+
+    Returns:
+      float [R, Q, N D].
+    """
+    num_before = ops.shape(key)[2] - ops.shape(query)[2]
+    own, others = places[:, num_before:, None], places[:, None]
+    seen = (others >= 0) & (others <= own)  # [R, Q, S]
+    if self.reach is not None:
+      seen = seen & (others >= own - self.reach)
+    rows = {"query": query, "seen": seen[:, None]}
+    if bias is not None:
+      rows["position_bias"] = bias
+    found, _ = scores.attend(
+      rows, (key, value), dropout.keep, use_scale=self.use_scale
+    )
+    return found
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -333,6 +361,68 @@ class SelfAttention(_SelfAttentionArguments, layer.Layer):
       training=training,
     )
     return (context, probs) if return_attention_scores else context
+
+  def extend(self, hidden, cache, places, positions=None):
+    """Computes the attention of tokens to themselves and those before them.
+
+    Args:
+      hidden: float [R, Q, H], of the tokens.
+      cache: {"key" and "value": float [R, N, P, D]} of P tokens before them, as
+        this returned it; {} for none.
+      places: int [R, P + Q], of each token in its text; -1 for padding.
+      positions: dict, as of `call`: "rotary" of the Q tokens, "bias" float
+        [R or 1, N, Q, P + Q]. None: nothing.
+
+    Returns:
+      Tuple of float [R, Q, N D], as of `call`; and the cache of all tokens.
+    """
+    positions = positions or {}
+    heads = (
+      ops.reshape(self.query(hidden), self.heads_shape(hidden)),
+      self._for_each_head(self.key(hidden), self.heads_shape(hidden)),
+      self._for_each_head(self.value(hidden), self.heads_shape(hidden)),
+    )
+    angles = [positions[x] for x in ("rotary",) if x in positions]
+    query, key, value = rotary.turned_heads(*heads, *angles)
+    if cache:
+      key = ops.concatenate([cache["key"], key], axis=2)
+      value = ops.concatenate([cache["value"], value], axis=2)
+    context = self.kind.look_back(
+      query, key, value, places, positions.get("bias")
+    )
+    return context, {"key": key, "value": value}
+
+  def keys_values(self, hidden):
+    """Returns {"key" and "value": float [B, N, L, D]} of `hidden` [B, L, H]."""
+    shape = self.heads_shape(hidden)
+    return {
+      name: scores.split_heads(self._for_each_head(project(hidden), shape))
+      for name, project in (("key", self.key), ("value", self.value))
+    }
+
+  def look(self, hidden, memory):
+    """Computes the attention of tokens to others, whose keys are there.
+
+    Args:
+      hidden: float [R, Q, H], of the tokens; R is B or a multiple of it, the
+        rows of a text one after the other.
+      memory: {"key" and "value": float [B, N, L, D], "seen": int [B, L]}.
+
+    Returns:
+      float [R, Q, N D].
+    """
+    rows, length, size = ops.shape(hidden)
+    batch = ops.shape(memory["key"])[0]
+    # Rows that look at the same others are looked up at once.
+    query = self.query(ops.reshape(hidden, (batch, -1, size)))
+    query = scores.split_heads(ops.reshape(query, self.heads_shape(query)))
+    found, _ = scores.attend(
+      scores.rows(query, memory["seen"]),
+      (memory["key"], memory["value"]),
+      dropout.keep,
+      use_scale=self.kind.use_scale,
+    )
+    return ops.reshape(found, (rows, length, self.context_size))
 
   def _for_each_head(self, x, shape):
     """Returns keys or values [B, L, ...] of all heads, of `shape`."""

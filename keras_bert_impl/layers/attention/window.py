@@ -103,6 +103,11 @@ class LocalAttention(_LocalAttentionArguments, self_attention.AttentionKind):
         " least 2."
       )
 
+  @property
+  def reach(self):
+    """Tokens on either side that a position sees, int."""
+    return self.window // 2
+
   def attend(
     self, query, key, value, seen, positions, drop, *, whole, training
   ):

@@ -52,12 +52,17 @@ class Part:
   """Fields of `configs.EncoderConfig` that belong to one mechanism.
 
   The class methods are those of one part and take the whole configuration. A
-  part may have two more, which `ask` asks; their answer may be None.
+  part may have more, which `ask` asks; their answer may be None.
 
-    positions(config, dtype, hidden, position_ids): a list with a dict of
-      symbolic tensors for each layer, the argument `positions` of
-      `TransformerBlock`; `hidden` are the first states, float [B, L, H],
-      `position_ids` int [B, L], or None for the places in the row.
+    tellers(config, dtype): a list with a dict for each layer of new layers that
+      tell of positions, each by the name that what it tells has in `positions`,
+      the argument of `TransformerBlock`. They are called with the first states,
+      float [B, L, H], and `position_ids`, and have `extend`, as of
+      `RotaryEmbedding`, for tokens that follow others.
+    positions(config, dtype, hidden, position_ids): in place of these, a list
+      with a dict of symbolic tensors for each layer; `hidden` are the first
+      states, float [B, L, H], `position_ids` int [B, L], or None for the places
+      in the row.
     attention(config, dtype, index): the new kind of attention of a layer, the
       argument `kind` of `SelfAttention`; `FullAttention` if no part has one.
 
@@ -133,7 +138,7 @@ def check(config):
 def ask(question, config, *arguments):
   """Returns the first answer of the parts in use that is not None, or None.
 
-  The question is "positions" or "attention"; see `Part` for the arguments.
+  The question is "tellers", "positions" or "attention"; see `Part` for the arguments.
   """
   answer = None
   for part in config.parts_in_use:

@@ -332,6 +332,7 @@ class _TransformerBlockArguments(BlockArguments):
   use_attention_norm: bool = True
   head_size: int | None = None
   num_key_value_heads: int | None = None
+  has_cross_attention: bool = False
 
 
 class TransformerBlock(_TransformerBlockArguments, base.Layer):
@@ -355,6 +356,8 @@ class TransformerBlock(_TransformerBlockArguments, base.Layer):
     use_attention_norm: bool, whether the half with attention has LayerNorm.
     head_size: int, D, as of `SelfAttention`.
     num_key_value_heads: int, the same.
+    has_cross_attention: bool, whether a half in between looks at the states of
+      another text, the memory: the block of a decoder.
     **kwargs: of `keras.layers.Layer`.
 
   Source: Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3; Xiong
@@ -382,12 +385,31 @@ class TransformerBlock(_TransformerBlockArguments, base.Layer):
       )
       context_shape = (*hidden_shape[:-1], self.attention.context_size)
       self.attention_output.build(context_shape, hidden_shape)
+    if self.has_cross_attention:
+      with keras.name_scope("crossattention"):
+        self.cross_attention = self._cross_attention()
+        self.cross_attention.build(hidden_shape)
+        self.cross_output = _residual_output(self, self.options.attention_bias)
+        self.cross_output.build(context_shape, hidden_shape)
     self.feed_forward = self._inner(
       FeedForward,
       inner_dropout_rate=self.dropout_rate * self.options.inner_dropout,
       use_own_scope=False,
     )
     self.feed_forward.build(hidden_shape)
+
+  def _cross_attention(self):
+    """Returns the new layer that looks at the memory, without positions."""
+    return self._inner(
+      self_attention.SelfAttention,
+      "self",
+      dropout_rate=self.attention_dropout_rate,
+      kind=self_attention.FullAttention(
+        use_scale=self.attention.kind.use_scale, dtype=self.dtype_policy
+      ),
+      use_bias=self.options.attention_bias,
+      num_key_value_heads=None,
+    )
 
   @dropout.rematerialized
   def call(
@@ -397,11 +419,15 @@ class TransformerBlock(_TransformerBlockArguments, base.Layer):
     mask=None,
     positions=None,
     query_hidden=None,
+    memory=None,
+    memory_mask=None,
     training=False,
   ):
     """Transforms the hidden states; arguments as of `SelfAttention.call`.
 
     With `query_hidden` these are transformed instead, by looking at `hidden`.
+    A block with `has_cross_attention` takes also `memory`, float [B, S, H], the
+    states of another text, and `memory_mask`, int [B, S].
 
     Returns:
       The hidden states [B, L or R, H].
@@ -419,7 +445,38 @@ class TransformerBlock(_TransformerBlockArguments, base.Layer):
       training=training,
     )
     hidden = self.attention_output(context, looking, training=training)
+    if self.has_cross_attention:
+      context = self.cross_attention(
+        memory,
+        memory_mask,
+        query_hidden=self.cross_output.norm_before(hidden, training),
+        training=training,
+      )
+      hidden = self.cross_output(context, hidden, training=training)
     return self.feed_forward(hidden, training=training)
+
+  def extend(self, hidden, cache, places, positions=None, memory=None):
+    """Transforms tokens that follow others; arguments as of `SelfAttention`.
+
+    Args:
+      hidden: float [R, Q, H], of the tokens.
+      cache: as of `SelfAttention.extend`, like places and positions.
+      places: int [R, P + Q].
+      positions: dict, or None.
+      memory: as of `SelfAttention.look`, with `has_cross_attention`.
+
+    Returns:
+      Tuple of the hidden states [R, Q, H], and the cache.
+    """
+    context, cache = self.attention.extend(
+      self.attention_output.norm_before(hidden), cache, places, positions
+    )
+    hidden = self.attention_output(context, hidden)
+    if self.has_cross_attention:
+      read = self.cross_output.norm_before(hidden)
+      context = self.cross_attention.look(read, memory)
+      hidden = self.cross_output(context, hidden)
+    return self.feed_forward(hidden), cache
 
   def compute_output_spec(self, hidden, *args, query_hidden=None, **kwargs):
     """Returns the shape and dtype of `call`, which is slow to trace."""

@@ -117,7 +117,10 @@ class TransformerEncoder(encoder_model.BareEncoder):
           hidden = embeddings_lib.to_hidden_size(config, dtype, hidden)
         hidden_states, calls = [hidden], []
         blocks = transformer_block.BlockConfig.blocks(config, dtype)
-        told = parts.ask("positions", config, dtype, hidden, position_ids)
+        tellers = parts.ask("tellers", config, dtype)
+        told = _told(tellers, hidden, position_ids) or parts.ask(
+          "positions", config, dtype, hidden, position_ids
+        )
         for index, block in enumerate(blocks):
           positions = told[index] if told else {}
           calls.append(BlockCall(block, hidden, seen, positions))
@@ -144,6 +147,7 @@ class TransformerEncoder(encoder_model.BareEncoder):
     self.embedding_table = table
     self.block_calls = calls
     self._norm, self._pooler = norm, pooler
+    self._tellers = tellers
 
   def output_at(self, positions=None):
     """Returns the outputs of some positions; as `BareEncoder.output_at`.
@@ -166,6 +170,52 @@ class TransformerEncoder(encoder_model.BareEncoder):
       output["sequence_output"] = states
     return {name: ops.cast(x, "float32") for name, x in output.items()}
 
+  def extend(self, input_ids, cache, input_mask=None):
+    """Reads tokens that follow others, from left to right.
+
+    Args:
+      input_ids: int32 [R, Q], the tokens.
+      cache: nested dict of tensors [R, ...], what there is of those before, as
+        this returned it; {} for none. Rows may be put in another order.
+      input_mask: int32 [R, Q], 1 for a token and 0 for padding, which may stand
+        anywhere. None: no padding.
+
+    Returns:
+      Tuple of the hidden states of the tokens, float32 [R, Q, H], as
+      `sequence_output` has them, and the cache with the tokens.
+
+    Raises:
+      ValueError: the encoder does not read from left to right, or has a
+        convolution or disentangled attention, of which nothing is cached.
+    """
+    _check_extends(self.config)
+    if input_mask is None:
+      input_mask = ops.ones_like(input_ids)
+    own = embeddings_lib.positions_of_tokens(input_ids, input_mask)
+    places = own
+    if cache:
+      num_before = 1 + ops.max(cache["places"], axis=1, keepdims=True)
+      own = ops.where(own < 0, own, own + num_before)
+      places = ops.concatenate([cache["places"], own], axis=1)
+    segments = ops.zeros_like(input_ids)
+    hidden, _ = self.embeddings(
+      input_ids, segments, input_mask, ops.maximum(own, 0)
+    )
+    if hidden.shape[-1] != self.config.hidden_size:
+      hidden = self.get_layer("embedding_hidden_mapping_in")(hidden)
+    grown = {"places": places}
+    for index, call in enumerate(self.block_calls):
+      name, told = f"layer_{index}", {}
+      if self._tellers is not None:
+        by_name = self._tellers[index]
+        told = {k: x.extend(hidden, places) for k, x in by_name.items()}
+      hidden, grown[name] = call.block.extend(
+        hidden, cache.get(name, {}), places, told
+      )
+    if self._norm is not None:
+      hidden = self._norm(hidden)
+    return ops.cast(hidden, "float32"), grown
+
   @property
   def _may_leave_out_states(self):
     """Whether the last block may leave out states that nothing reads."""
@@ -182,6 +232,29 @@ class TransformerEncoder(encoder_model.BareEncoder):
       _AttentionProbs(call.block)(call.hidden, call.seen, call.positions)
       for call in self.block_calls
     ]
+
+
+def _check_extends(config):
+  """Raises ValueError unless an encoder of `config` has what `extend` needs."""
+  config.check_direction("left_to_right", "to read on from what is cached")
+  for name in ("conv_kernel_size", "relative_attention"):
+    if getattr(config, name):
+      raise ValueError(
+        f"{name} ({getattr(config, name)!r}) must be 0 or False to read on from"
+        " what is cached."
+      )
+
+
+def _told(tellers, hidden, position_ids):
+  """Returns what layers tell of positions, a dict for each block; or None."""
+  if tellers is None:
+    return None
+  found = {}
+  for by_name in tellers:
+    for layer in by_name.values():
+      if layer not in found:
+        found[layer] = layer(hidden, position_ids)
+  return [{k: found[x] for k, x in by_name.items()} for by_name in tellers]
 
 
 class _AttentionProbs(keras.layers.Layer):
