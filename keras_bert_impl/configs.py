@@ -22,6 +22,7 @@ from keras_bert_impl.layers.attention import (
 from keras_bert_impl.layers.basics import parts
 from keras_bert_impl.layers.blocks import (
   convolution,
+  decoder,
   embeddings,
   projected_lstm,
   transformer_block,
@@ -167,6 +168,7 @@ class SizesConfig(parts.Part):
 class EncoderConfig(
   pooling.PoolerConfig,
   two_stream_block.TransformerXLConfig,
+  decoder.DecoderConfig,
   projected_lstm.RecurrentConfig,
   convolution.ConvolutionConfig,
   window.WindowConfig,

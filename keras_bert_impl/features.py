@@ -48,6 +48,9 @@ HIDDEN_STATES = "hidden_states"
 # order in which tokens are predicted; -1 where all see it.
 PERMUTATION_ORDER = "permutation_order"
 
+# Tokens of the text that a decoder writes, after the one that begins it.
+DECODER_IDS = "decoder_ids"
+
 ENCODER_INPUTS = (INPUT_IDS, INPUT_MASK, SEGMENT_IDS)
 
 # Labels of fine-tuning.

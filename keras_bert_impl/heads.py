@@ -22,6 +22,8 @@ SPARSE = "sparse"
 LATE = "late"
 # A table of vectors of tokens, which is served as an encoder.
 STATIC = "static"
+# Another text, written by a decoder.
+TEXT_TO_TEXT = "text_to_text"
 # Several of these on one encoder.
 MULTI_TASK = "multi_task"
 # Stored only: the two heads of BERT's pre-training, used to fill masks; and the
@@ -77,6 +79,7 @@ HEADS = {
       "ForPreTraining",
       None,
     ),
+    Head(TEXT_TO_TEXT, ("bert/decoder/",), "ForConditionalGeneration"),
     Head(FILL_MASK, ("cls/predictions/",), "ForMaskedLM"),
     Head(ENCODER, (), "Model", None),
   )

@@ -7,6 +7,7 @@ Attributes:
 
 from keras_bert_impl.families import (
   albert,
+  bart,
   bert,
   camembert,
   deberta,
@@ -18,6 +19,7 @@ from keras_bert_impl.families import (
   gpt2,
   gte,
   jina_embeddings_v3,
+  mbart,
   modernbert,
   modernbert_decoder,
   mpnet,
@@ -59,6 +61,8 @@ FAMILIES = {
     rembert,
     roformer,
     gpt2,
+    bart,
+    mbart,
   )
 }
 DEFAULT = bert.FAMILY.name

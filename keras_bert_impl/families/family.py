@@ -299,6 +299,8 @@ class Family:
       returns them as they are written; None where they are.
     columns: tuple of `Columns`, of layers whose matrices `transformers` has in
       another form.
+    as_rows: tuple of our names of vectors that are stored as matrices of a row.
+    bare_heads: tuple of str, heads of models whose names have no prefix.
     transposes_kernels: bool, whether the matrices of dense layers are stored as
       [out, in].
     sentence_logits: str, name in `transformers` of the logits of a pair in
@@ -347,6 +349,8 @@ class Family:
   read: Callable | None = None
   write: Callable | None = None
   columns: tuple = ()
+  as_rows: tuple = ()
+  bare_heads: tuple = ("encoder",)
   transposes_kernels: bool = True
   sentence_logits: str = "seq_relationship_logits"
   spare: tuple = ()

@@ -1,4 +1,4 @@
-"""T5: Raffel et al. 2020. Its encoder, without the decoder.
+"""T5: Raffel et al. 2020. An encoder, alone or with a decoder.
 
 Norms without bias, no biases, scores that are not scaled, and biases of
 attention by distance, which all layers share.
@@ -8,8 +8,6 @@ Source: google-research/text-to-text-transfer-transformer.
 
 from keras_bert_impl.families import family
 
-OURS = "bert/encoder/layer_#/"
-THEIRS = "transformer/encoder/block/#/layer/"
 BIAS = "0/SelfAttention/relative_attention_bias"
 IMPLIED = {
   "position_embedding_type": "none",
@@ -22,6 +20,8 @@ IMPLIED = {
   "mlp_bias": False,
   "inner_dropout": True,
   "scale_scores": False,
+  "decoder_transform": False,
+  "decoder_bias": False,
   # Texts have no [CLS].
   "pooler_reads": "mean",
 }
@@ -37,20 +37,48 @@ _GATED = "gated-"
 _FORM = "feed_forward_proj"
 # Keys that `read` makes of that one.
 _PARTS = ("dense_act_fn", "is_gated_act")
+_DECODER_LAYERS, _SCALES = "num_decoder_layers", "scale_decoder_outputs"
+
+
+def _names(stack, cross=""):
+  """Returns the pairs of names of the weights of a stack of blocks.
+
+  Args:
+    stack: str, "encoder" or "decoder".
+    cross: str, its name of the half of a block that looks at another text; ""
+      where there is none.
+  """
+  ours = f"bert/{stack}/layer_#/"
+  theirs = f"transformer/{stack}/block/#/layer/"
+  parts = [("attention", "SelfAttention")]
+  parts += [("crossattention", cross)] if cross else []
+  pairs = [(f"bert/{stack}/LayerNorm", f"transformer/{stack}/final_layer_norm")]
+  for place, (part, name) in enumerate(parts):
+    pairs += [
+      (f"{ours}{part}/self/{x}", f"{theirs}{place}/{name}/{x[0]}")
+      for x in ("query", "key", "value")
+    ]
+    pairs += [
+      (f"{ours}{part}/output/dense", f"{theirs}{place}/{name}/o"),
+      (f"{ours}{part}/output/LayerNorm", f"{theirs}{place}/layer_norm"),
+    ]
+  inner = f"{theirs}{len(parts)}/"
+  return (
+    *pairs,
+    (ours + "intermediate/gate", inner + "DenseReluDense/wi_0"),
+    (ours + "intermediate/up", inner + "DenseReluDense/wi_1"),
+    (ours + "intermediate/dense", inner + "DenseReluDense/wi"),
+    (ours + "output/dense", inner + "DenseReluDense/wo"),
+    (ours + "output/LayerNorm", inner + "layer_norm"),
+  )
+
+
 NAMES = (
   ("bert/embeddings/word_embeddings", "transformer/shared"),
   ("bert/embeddings/word_embeddings", "transformer/encoder/embed_tokens"),
-  ("bert/encoder/LayerNorm", "transformer/encoder/final_layer_norm"),
-  (OURS + "attention/self/query", THEIRS + "0/SelfAttention/q"),
-  (OURS + "attention/self/key", THEIRS + "0/SelfAttention/k"),
-  (OURS + "attention/self/value", THEIRS + "0/SelfAttention/v"),
-  (OURS + "attention/output/dense", THEIRS + "0/SelfAttention/o"),
-  (OURS + "attention/output/LayerNorm", THEIRS + "0/layer_norm"),
-  (OURS + "intermediate/gate", THEIRS + "1/DenseReluDense/wi_0"),
-  (OURS + "intermediate/up", THEIRS + "1/DenseReluDense/wi_1"),
-  (OURS + "intermediate/dense", THEIRS + "1/DenseReluDense/wi"),
-  (OURS + "output/dense", THEIRS + "1/DenseReluDense/wo"),
-  (OURS + "output/LayerNorm", THEIRS + "1/layer_norm"),
+  ("bert/embeddings/word_embeddings", "transformer/decoder/embed_tokens"),
+  *_names("encoder"),
+  *_names("decoder", "EncDecAttention"),
   *family.TASKS,
 )
 
@@ -61,6 +89,14 @@ def read(values, origin):
   form = values.get(_FORM, "relu")
   act = str(form).removeprefix(_GATED)
   is_gated = act != form
+  values = dict(values)
+  # Whatever the file says, an encoder alone has no decoder.
+  if str((values.get("architectures") or [""])[0]).endswith("EncoderModel"):
+    values[_DECODER_LAYERS] = 0
+  else:
+    values.setdefault(_DECODER_LAYERS, values.get("num_layers", 6))
+  is_tied = values.get("tie_word_embeddings", True)
+  values.setdefault(_SCALES, is_tied and not is_gated)
   if form == "gated-gelu":
     act = "gelu_new"
   return values | dict(zip(_PARTS, (act, is_gated), strict=True))
@@ -71,7 +107,10 @@ def write(values, config):
   form = config.hidden_act
   if config.gated_feed_forward:
     form = _GATED + ("gelu" if form == "gelu_new" else form)
-  return values | {_FORM: form}
+  return values | {
+    _FORM: form,
+    "is_encoder_decoder": config.num_decoder_layers > 0,
+  }
 
 
 FAMILY = family.Family(
@@ -96,9 +135,11 @@ FAMILY = family.Family(
     "hidden_dropout_prob": "dropout_rate",
     "attention_probs_dropout_prob": "dropout_rate",
     "layer_norm_eps": "layer_norm_epsilon",
+    "scale_logits": _SCALES,
   }
   | family.same(
     "initializer_range",
+    "num_decoder_layers",
     "max_position_embeddings",
     "relative_attention_max_distance",
     "relative_attention_num_buckets",
@@ -120,14 +161,19 @@ FAMILY = family.Family(
   write=write,
   columns=(family.TWO_GATES,),
   names=(
-    (
-      "bert/encoder/relative_attention_bias/distance_embeddings",
-      THEIRS.replace("#", "0") + BIAS,
+    *(
+      (
+        f"bert/{stack}/relative_attention_bias/distance_embeddings",
+        f"transformer/{stack}/block/0/layer/{BIAS}",
+      )
+      for stack in ("encoder", "decoder")
     ),
     *NAMES,
   ),
+  parameters=(family.decoder("lm_head/weight"),),
   prefix="transformer",
-  encoder_parts=("shared", "encoder"),
+  bare_heads=("encoder", "text_to_text"),
+  encoder_parts=("shared", "encoder", "decoder"),
   has_pooler=False,
   architectures={
     "encoder": "EncoderModel",

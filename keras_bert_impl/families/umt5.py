@@ -15,9 +15,12 @@ FAMILY = dataclasses.replace(
   implied=IMPLIED,
   defaults=mt5.FAMILY.defaults,
   names=(
-    (
-      "bert/encoder/relative_attention_bias_#/distance_embeddings",
-      t5.THEIRS + t5.BIAS,
+    *(
+      (
+        f"bert/{stack}/relative_attention_bias_#/distance_embeddings",
+        f"transformer/{stack}/block/#/layer/{t5.BIAS}",
+      )
+      for stack in ("encoder", "decoder")
     ),
     *t5.NAMES,
   ),

@@ -47,3 +47,42 @@ class CausalDecoder(search.Decoder):
     """Returns the logits [R, V] of states [R, 1, H]."""
     table = ops.convert_to_tensor(self._encoder.embeddings.word_embeddings)
     return self._head(hidden, None, table)[:, 0]
+
+
+class PairDecoder(search.Decoder):
+  """An encoder with a decoder: what is written of a text that is read.
+
+  Args:
+    model: `models.EncoderDecoder`.
+    start: int, the id with which every text begins, unseen.
+  """
+
+  def __init__(self, model, start):
+    self._model = model
+    self._start = start
+
+  def begin(self, input_ids, input_mask):
+    """Reads texts; arguments and result as of `CausalDecoder.begin`."""
+    memory = self._model.memory(input_ids, input_mask)
+    start = ops.full_like(input_ids[:, :1], self._start)
+    logits, caches = self._model.extend(start, {}, memory)
+    keys = draws.prompt_keys(input_ids, input_mask)
+    return search.Begun(logits[:, 0], caches, memory, start, keys)
+
+  def step(self, ids, caches, memory):
+    """Reads one more token of each row; see `search.Decoder`."""
+    logits, caches = self._model.extend(ids[:, None], caches, memory)
+    return logits[:, 0], caches
+
+
+def of_model(model, start=None):
+  """Returns the `Decoder` of a model.
+
+  Args:
+    model: `models.EncoderDecoder`, or `models.MaskedLanguageModel` of a causal
+      encoder.
+    start: int, as of `PairDecoder`; only there.
+  """
+  if model.config.num_decoder_layers:
+    return PairDecoder(model, start)
+  return CausalDecoder(model)

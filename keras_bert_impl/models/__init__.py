@@ -4,6 +4,7 @@ from keras_bert_impl.models.checkpoint_loading import from_checkpoint
 from keras_bert_impl.models.encoders.bidirectional_pair import BidirectionalPair
 from keras_bert_impl.models.encoders.elmo_encoder import ElmoEncoder
 from keras_bert_impl.models.encoders.encoder_choice import make as make_encoder
+from keras_bert_impl.models.encoders.encoder_decoder import EncoderDecoder
 from keras_bert_impl.models.encoders.encoder_model import Model
 from keras_bert_impl.models.encoders.transformer_encoder import (
   TransformerEncoder,
@@ -57,6 +58,7 @@ __all__ = [
   "ElmoEncoder",
   "ElmoLanguageModel",
   "EmbeddingModel",
+  "EncoderDecoder",
   "FeatureTagger",
   "MaskedLanguageModel",
   "Model",

@@ -15,6 +15,7 @@ from keras_bert_impl.models.encoders import (
   bidirectional_pair,
   elmo_encoder,
   encoder_choice,
+  encoder_decoder,
   transformer_encoder,
   xlnet_encoder,
 )
@@ -32,6 +33,7 @@ from keras_bert_impl.models.pretraining import bidirectional_lm, permutation
 
 _OF_TRANSFORMERS = (
   transformer_encoder.TransformerEncoder,
+  encoder_decoder.EncoderDecoder,
   masked_language_model.MaskedLanguageModel,
   multiple_choice.MultipleChoice,
   question_answering.QuestionAnswering,

@@ -6,6 +6,7 @@ layers, and how. The elements of a bias stand as the columns do.
 """
 
 import functools
+import math
 
 import numpy as np
 
@@ -24,6 +25,7 @@ def to_ours(stored, config):
       and biases [columns].
     config: `configs.EncoderConfig`, whose family says which are others.
   """
+  stored = _reshaped(stored, config.family.as_rows, (-1,))
   for columns in _that_differ(config):
     order = functools.partial(_ordered, columns.order, config, False)
     unit = _unit(columns, config)
@@ -42,7 +44,7 @@ def to_theirs(tensors, config):
     order = functools.partial(_ordered, columns.order, config, True)
     unit = _unit(columns, config)
     tensors = _regrouped(tensors, columns.ours, columns.theirs, order, unit)
-  return tensors
+  return _reshaped(tensors, config.family.as_rows, (1, -1))
 
 
 def check_exchanged(layer, family):
@@ -91,6 +93,22 @@ def _regrouped(tensors, old, new, order, unit):
           makers[ours] = functools.partial(part, members, index)
   kept = {n: shape for n, shape in tensors.shapes.items() if n not in taken}
   return mappings.Computed(tensors, kept | shapes, makers)
+
+
+def _reshaped(tensors, names, shape):
+  """Returns the tensors, those of some names in another shape."""
+  names = [name for name in names if name in tensors.shapes]
+  if not names:
+    return tensors
+  axes = [math.prod(tensors.shapes[name]) for name in names]
+  shapes = {
+    name: tuple(size if axis == -1 else axis for axis in shape)
+    for name, size in zip(names, axes, strict=True)
+  }
+  makers = {
+    name: lambda name=name: np.reshape(tensors[name], shape) for name in names
+  }
+  return mappings.Computed(tensors, tensors.shapes | shapes, makers)
 
 
 def _that_differ(config):

@@ -113,7 +113,7 @@ def to_transformers(name, family, head):
     if theirs is None:
       return None
     theirs += "/bias" if leaf in _BIASES else "/weight"
-  if head == heads.ENCODER:
+  if head in family.bare_heads:
     theirs = theirs.removeprefix(f"{family.prefix}/")
   return theirs.replace("/", ".")
 

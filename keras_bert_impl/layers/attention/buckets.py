@@ -17,11 +17,13 @@ class BucketsConfig(parts.Part):
       tokens, each with a bias of attention; even, 4 to twice the largest
       distance, or 0; see `layers.RelativePositionBias` (MPNet, T5: 32; else 0).
     relative_attention_max_distance: the largest distance that is told apart.
+    relative_attention_one_sided: whether all buckets are of positions before.
     relative_attention_per_layer: whether each layer has biases of its own.
   """
 
   relative_attention_num_buckets: int = parts.field(0, shows=True)
   relative_attention_max_distance: int = parts.field(128, "[2, inf)")
+  relative_attention_one_sided: bool = parts.field(False)
   relative_attention_per_layer: bool = parts.field(False, shows=True)
 
   SWITCH = "relative_attention_num_buckets"
@@ -45,6 +47,7 @@ class BucketsConfig(parts.Part):
         config.relative_attention_num_buckets,
         config.initializer_range,
         config.relative_attention_max_distance,
+        config.relative_attention_one_sided,
         dtype=dtype,
         name=name,
       )
@@ -61,6 +64,7 @@ class _RelativePositionBiasArguments(layer.Arguments):
   num_buckets: int = 32
   initializer_range: float = 0.02
   max_distance: int = 128
+  is_one_sided: bool = False
 
 
 class RelativePositionBias(_RelativePositionBiasArguments, layer.Layer):
@@ -75,6 +79,8 @@ class RelativePositionBias(_RelativePositionBiasArguments, layer.Layer):
     num_buckets: int, an even number from 4 to twice `max_distance`.
     initializer_range: float, standard deviation.
     max_distance: int.
+    is_one_sided: bool, whether all buckets are of positions before; the first
+      one is of those after, too.
     **kwargs: of `keras.layers.Layer`.
 
   Raises:
@@ -112,7 +118,9 @@ class RelativePositionBias(_RelativePositionBiasArguments, layer.Layer):
     distances = columns[:, None, :] - rows[:, :, None]
     furthest = self.max_distance
     distances = ops.clip(distances, -furthest, furthest)
-    by_distance = ops.convert_to_tensor(_buckets(self.num_buckets, furthest))
+    by_distance = ops.convert_to_tensor(
+      _buckets(self.num_buckets, furthest, self.is_one_sided)
+    )
     buckets = ops.take(by_distance, distances + furthest, axis=0)
     # With so few rows a product is faster than a gather, both ways.
     one_hot = ops.one_hot(
@@ -133,9 +141,9 @@ def _check_number(name, num_buckets, max_distance):
     )
 
 
-def _buckets(num_buckets, furthest):
+def _buckets(num_buckets, furthest, is_one_sided):
   """Returns the bucket of each distance within `furthest`, both ways, int32."""
-  half = num_buckets // 2
+  half = num_buckets if is_one_sided else num_buckets // 2
   single = half // 2  # buckets of one distance
   distance = np.arange(furthest + 1, dtype="float32")
   # In float32, as in the code that made the released weights.
@@ -143,6 +151,5 @@ def _buckets(num_buckets, furthest):
   logarithm = np.log(np.maximum(distance, 1) / np.float32(single)) / width
   wide = single + np.trunc(logarithm * np.float32(half - single))
   bucket = np.where(distance < single, distance, np.minimum(wide, half - 1))
-  return np.concatenate([bucket[:0:-1], bucket[:1], half + bucket[1:]]).astype(
-    "int32"
-  )
+  after = 0 * bucket[1:] if is_one_sided else half + bucket[1:]
+  return np.concatenate([bucket[::-1], after]).astype("int32")

@@ -138,7 +138,8 @@ def check(config):
 def ask(question, config, *arguments):
   """Returns the first answer of the parts in use that is not None, or None.
 
-  The question is "tellers", "positions" or "attention"; see `Part` for the arguments.
+  The question is "tellers", "positions" or "attention"; see `Part` for its
+  arguments.
   """
   answer = None
   for part in config.parts_in_use:

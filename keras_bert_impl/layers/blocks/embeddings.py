@@ -23,6 +23,7 @@ class EmbeddingsConfig(parts.Part):
     embedding_size: E, width of the embedding tables; None means H. If it
       differs from H, a dense layer maps E to H (as in ALBERT and ELECTRA).
     max_position_embeddings: rows of the position table; see `longest_input`.
+    scale_embeddings: whether the rows of words are multiplied by the root of E.
     position_offset: row of the position table that the first token takes; the
       row before it is that of padding (RoBERTa: 2; else 0).
     embeddings_norm: whether LayerNorm normalizes the embeddings.
@@ -34,6 +35,7 @@ class EmbeddingsConfig(parts.Part):
   embedding_size: int | None = parts.field(None, "[1, inf)", shows=True)
   max_position_embeddings: int = parts.field(512, "[1, inf)", shows=True)
   position_offset: int = parts.field(0)
+  scale_embeddings: bool = parts.field(False)
   embeddings_norm: bool = parts.field(True, shows=True)
   task_type_vocab_size: int = parts.field(0, shows=True)
 
@@ -115,6 +117,7 @@ def of_config(config, dtype, make=None):
     layer_norm_eps=config.layer_norm_eps,
     norm_bias=config.norm_bias,
     use_norm=config.embeddings_norm,
+    scales=config.scale_embeddings,
     task_type_vocab_size=config.task_type_vocab_size,
     initializer_range=config.initializer_range,
     hidden_size=config.hidden_size if config.clears_padding else None,
@@ -149,6 +152,7 @@ class _EmbeddingsArguments(layer.Arguments):
   clears_padding: bool = False
   norm_bias: bool = True
   use_norm: bool = True
+  scales: bool = False
   task_type_vocab_size: int = 0
 
 
@@ -171,6 +175,7 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
     clears_padding: bool, whether the states of padding are 0.
     norm_bias: bool, whether LayerNorm adds a bias.
     use_norm: bool, whether there is LayerNorm.
+    scales: bool, whether the rows of words are multiplied by the root of E.
     task_type_vocab_size: int, rows of the table of tasks, of which the first is
       added to each token; 0: there is none.
     **kwargs: of `keras.layers.Layer`.
@@ -243,6 +248,8 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
     input_ids = ops.cast(input_ids, "int32")
     table = ops.convert_to_tensor(self.word_embeddings)
     hidden = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, L, E]
+    if self.scales:
+      hidden *= self.embedding_size**0.5
     if self.type_vocab_size == 1:
       hidden += self.token_type_embeddings[0]
     elif self.type_vocab_size:

@@ -29,6 +29,8 @@ class BlockConfig(parts.Part):
       those of the feed-forward layer, and LayerNorm have biases.
     mlp_output_bias: whether the last dense layer of the feed-forward layer has
       one; None: as `mlp_bias`.
+    first_norm_twice: whether the first block has a LayerNorm before attention
+      although the embeddings end with one (mBART).
     norm_type: "layer_norm", or "rms_norm", which has no bias; see
       `layer.RMSNormalization`.
     inner_dropout: whether there is dropout inside the feed-forward layer.
@@ -46,6 +48,7 @@ class BlockConfig(parts.Part):
   mlp_output_bias: bool | None = parts.field(
     None, choices=(None, True, False), shows=True
   )
+  first_norm_twice: bool = parts.field(False, shows=True)
   norm_type: str = parts.field("layer_norm", choices=parts.NORMS)
   inner_dropout: bool = parts.field(False, shows=True)
   use_scaled_initializer: bool = parts.field(False, shows=True)
@@ -104,7 +107,7 @@ class BlockConfig(parts.Part):
     return f"layer_{self.num_hidden_layers - 1}"
 
   @classmethod
-  def blocks(cls, config, dtype):
+  def blocks(cls, config, dtype, has_cross_attention=False):
     """Returns the block of each layer, a list; layers of a group share one."""
     layers, groups = config.num_hidden_layers, config.num_hidden_groups
     stem, size = ("group", groups) if groups else ("layer", layers)
@@ -121,7 +124,9 @@ class BlockConfig(parts.Part):
         head_size=config.attention_head_size,
         # With pre-norm, that of the embeddings normalizes the first input.
         use_attention_norm=index > 0
+        or config.first_norm_twice
         or not (config.norm_first and config.embeddings_norm),
+        has_cross_attention=has_cross_attention,
         num_key_value_heads=config.num_key_value_heads,
         dtype=dtype,
         name=f"{stem}_{group}" + (f"_inner_{place}" if place else ""),

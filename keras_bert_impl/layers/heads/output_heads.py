@@ -57,6 +57,7 @@ class _MaskedLanguageModelHeadArguments(base.Arguments):
   tie_word_embeddings: bool = True
   use_transform: bool = True
   output_size: int | None = None
+  input_scale: float = 1.0
 
 
 class MaskedLanguageModelHead(_MaskedLanguageModelHeadArguments, base.Layer):
@@ -75,6 +76,7 @@ class MaskedLanguageModelHead(_MaskedLanguageModelHeadArguments, base.Layer):
     tie_word_embeddings: bool, whether that matrix is the table.
     use_transform: bool, whether there is the transformation.
     output_size: int, width of a matrix that is not the table; None: E.
+    input_scale: float, by which the hidden states are multiplied.
     **kwargs: of `keras.layers.Layer`.
 
   Source: google-research/bert, run_pretraining.py, get_masked_lm_output.
@@ -114,6 +116,8 @@ class MaskedLanguageModelHead(_MaskedLanguageModelHeadArguments, base.Layer):
     else:
       batch, num_predictions = ops.shape(masked_lm_positions)
       masked = _gather_positions(hidden, masked_lm_positions)  # [B * P, H]
+    if self.input_scale != 1.0:
+      masked = masked * self.input_scale
     if self.transform is not None:
       masked = self.transform(masked)  # [B * P, E]
     logits = _score_words(self, masked, embedding_table)

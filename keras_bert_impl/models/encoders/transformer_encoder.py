@@ -11,6 +11,7 @@ from keras_bert_impl.layers.attention import scores, self_attention
 from keras_bert_impl.layers.basics import parts
 from keras_bert_impl.layers.blocks import (
   convolution,
+  extension,
   transformer_block,
 )
 from keras_bert_impl.layers.blocks import (
@@ -118,7 +119,7 @@ class TransformerEncoder(encoder_model.BareEncoder):
         hidden_states, calls = [hidden], []
         blocks = transformer_block.BlockConfig.blocks(config, dtype)
         tellers = parts.ask("tellers", config, dtype)
-        told = _told(tellers, hidden, position_ids) or parts.ask(
+        told = extension.tell(tellers, hidden, position_ids) or parts.ask(
           "positions", config, dtype, hidden, position_ids
         )
         for index, block in enumerate(blocks):
@@ -191,30 +192,20 @@ class TransformerEncoder(encoder_model.BareEncoder):
     _check_extends(self.config)
     if input_mask is None:
       input_mask = ops.ones_like(input_ids)
-    own = embeddings_lib.positions_of_tokens(input_ids, input_mask)
-    places = own
-    if cache:
-      num_before = 1 + ops.max(cache["places"], axis=1, keepdims=True)
-      own = ops.where(own < 0, own, own + num_before)
-      places = ops.concatenate([cache["places"], own], axis=1)
+    own, places = extension.places(cache, input_mask)
     segments = ops.zeros_like(input_ids)
     hidden, _ = self.embeddings(
       input_ids, segments, input_mask, ops.maximum(own, 0)
     )
     if hidden.shape[-1] != self.config.hidden_size:
       hidden = self.get_layer("embedding_hidden_mapping_in")(hidden)
-    grown = {"places": places}
-    for index, call in enumerate(self.block_calls):
-      name, told = f"layer_{index}", {}
-      if self._tellers is not None:
-        by_name = self._tellers[index]
-        told = {k: x.extend(hidden, places) for k, x in by_name.items()}
-      hidden, grown[name] = call.block.extend(
-        hidden, cache.get(name, {}), places, told
-      )
+    blocks = [call.block for call in self.block_calls]
+    hidden, cache = extension.through(
+      blocks, self._tellers, hidden, cache, places
+    )
     if self._norm is not None:
       hidden = self._norm(hidden)
-    return ops.cast(hidden, "float32"), grown
+    return ops.cast(hidden, "float32"), cache
 
   @property
   def _may_leave_out_states(self):
@@ -243,18 +234,6 @@ def _check_extends(config):
         f"{name} ({getattr(config, name)!r}) must be 0 or False to read on from"
         " what is cached."
       )
-
-
-def _told(tellers, hidden, position_ids):
-  """Returns what layers tell of positions, a dict for each block; or None."""
-  if tellers is None:
-    return None
-  found = {}
-  for by_name in tellers:
-    for layer in by_name.values():
-      if layer not in found:
-        found[layer] = layer(hidden, position_ids)
-  return [{k: found[x] for k, x in by_name.items()} for by_name in tellers]
 
 
 class _AttentionProbs(keras.layers.Layer):
