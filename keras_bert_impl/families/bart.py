@@ -133,6 +133,7 @@ FAMILY = family.Family(
     family.decoder("lm_head/weight"),
   ),
   as_rows=("cls/predictions/output_bias",),
+  every_head=("cls/predictions/",),
   prefix="model",
   encoder_parts=("shared", "encoder", "decoder"),
   has_pooler=False,

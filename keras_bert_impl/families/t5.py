@@ -170,6 +170,7 @@ FAMILY = family.Family(
     ),
     *NAMES,
   ),
+  every_head=("cls/predictions/",),
   parameters=(family.decoder("lm_head/weight"),),
   prefix="transformer",
   bare_heads=("encoder", "text_to_text"),

@@ -1,0 +1,183 @@
+"""Decoders and their searches against what transformers 5 computed."""
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_bert_impl as kb
+from keras_bert_impl.generation import decoders, search, settings
+
+FOLDERS = sorted(
+  (pathlib.Path(__file__).parents[1] / "data/decoders").iterdir()
+)
+PAIRS = [folder for folder in FOLDERS if folder.name != "gpt2"]
+# Scores of T5 are not scaled, and these random ones are in the hundreds: what
+# rounding does to the softmax, float64 shows of transformers' own arrays.
+NOISE = {"t5": 3e-3, "t5_v1_1": 7e-3, "mt5": 7e-3, "umt5": 0.2}
+
+
+def of_name(folder):
+  return folder.name
+
+
+def opened(folder):
+  """Returns the model of a folder, its arrays and its settings."""
+  model = kb.from_checkpoint(folder, heads=True)
+  arrays = dict(np.load(folder / "expected.npz"))
+  values = json.loads((folder / "generation_config.json").read_text())
+  return model, arrays, values
+
+
+def shifted(folder, labels, values):
+  """Returns the labels after the token that begins them, for a decoder."""
+  labels = np.where(labels < 0, values["pad_token_id"], labels)
+  first = np.full((len(labels), 1), values["decoder_start_token_id"])
+  if folder.name == "mbart":  # The language, which stands last.
+    last = (labels != values["pad_token_id"]).sum(1) - 1
+    first = labels[np.arange(len(labels)), last][:, None]
+  return np.concatenate([first, labels[:, :-1]], axis=1).astype("int32")
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=of_name)
+def test_logits_and_states_are_those_of_the_reference(folder):
+  model, arrays, values = opened(folder)
+  mask, labels = arrays["in.attention_mask"], arrays["in.labels"]
+  inputs = {"input_ids": arrays["in.input_ids"], "input_mask": mask}
+  seen = mask.astype(bool)
+  if folder in PAIRS:
+    inputs["decoder_ids"] = shifted(folder, labels, values)
+    seen = labels >= 0
+    states = kb.Model(model.input, model.decoder_states)(
+      inputs | {"segment_ids": np.zeros_like(mask)}
+    )
+    for number, found in enumerate(states):
+      expected = arrays[f"out.decoder_hidden_states.{number}"]
+      scale = 1 + np.abs(expected[seen]).max()
+      error = np.abs(np.asarray(found) - expected)[seen].max() / scale
+      assert error < max(1e-5, NOISE.get(folder.name, 0))
+  logits = np.asarray(model(inputs)["token_logits"])
+  error = np.abs(logits - arrays["out.logits"])[seen].max()
+  assert error < NOISE.get(folder.name, 1e-5)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=of_name)
+def test_what_is_cached_gives_the_states_of_the_whole(folder):
+  model, arrays, values = opened(folder)
+  ids, mask = arrays["in.input_ids"], arrays["in.attention_mask"]
+  if folder in PAIRS:
+    read = shifted(folder, arrays["in.labels"], values)
+    inputs = {"input_ids": ids, "input_mask": mask, "decoder_ids": read}
+    whole, memory = model(inputs)["token_logits"], model.memory(ids, mask)
+    extend = lambda part, cache, _: model.extend(part, cache, memory)  # noqa: E731
+    seen = np.ones(read.shape, bool)
+  else:
+    read, seen, extend = ids, mask.astype(bool), model.encoder.extend
+    inputs = {"input_ids": ids, "input_mask": mask}
+    whole = model.encoder(inputs)["sequence_output"]
+  # Some at once, then one after the other.
+  pieces, cache = [slice(0, 3)], {}
+  pieces += [slice(n, n + 1) for n in range(3, read.shape[1])]
+  found = []
+  for piece in pieces:
+    states, cache = extend(read[:, piece], cache, mask[:, piece])
+    found.append(np.asarray(states))
+  found, whole = np.concatenate(found, axis=1)[seen], np.asarray(whole)[seen]
+  error = np.abs(found - whole).max()
+  assert error < max(1e-5, NOISE.get(folder.name, 0))
+
+
+def searched(model, values, ids, mask, **options):
+  tokens = settings.TokenIds(
+    end=(values["eos_token_id"],),
+    padding=values["pad_token_id"],
+    last=values.get("forced_eos_token_id"),
+  )
+  decoder = decoders.of_model(model, values.get("decoder_start_token_id"))
+  find = search.Search(decoder, settings.SearchSettings(**options), tokens)
+  graph = tf.function(lambda ids, mask: find(decoder.begin(ids, mask)))
+  return {k: v.numpy() for k, v in graph(ids, mask).items()}
+
+
+@pytest.mark.parametrize(
+  "folder",
+  [
+    pytest.param(
+      folder,
+      marks=[]
+      if folder.name in ("bart", "gpt2", "t5")
+      else pytest.mark.integration,
+    )
+    for folder in FOLDERS
+  ],
+  ids=of_name,
+)
+def test_generated_tokens_are_those_of_the_reference(folder):
+  model, arrays, values = opened(folder)
+  ids, mask = arrays["in.input_ids"], arrays["in.attention_mask"]
+  for case in json.loads((folder / "generated.json").read_text()):
+    found = searched(model, values, ids, mask, **case["options"])
+    rows = found["ids"].reshape(-1, found["ids"].shape[-1])
+    for row, expected in zip(rows.tolist(), case["ids"], strict=True):
+      longest = max(len(row), len(expected))
+      padding = [values["pad_token_id"]] * longest
+      assert (row + padding)[:longest] == (expected + padding)[:longest]
+
+
+def test_a_row_does_not_depend_on_its_batch():
+  model, arrays, values = opened(FOLDERS[0])
+  ids, mask = arrays["in.input_ids"], arrays["in.attention_mask"]
+  for options in (
+    {"num_beams": 3, "num_return_sequences": 2, "early_stopping": True},
+    {"do_sample": True, "top_k": 20, "num_return_sequences": 2},
+  ):
+    options["max_new_tokens"] = 8
+    whole = searched(model, values, ids, mask, **options)
+    for row in range(len(ids)):
+      length = mask[row].sum()
+      part = slice(row, row + 1), slice(0, length)
+      alone = searched(model, values, ids[part], mask[part], **options)
+      longest = alone["ids"].shape[-1]
+      np.testing.assert_array_equal(
+        alone["ids"][0], whole["ids"][row][:, :longest]
+      )
+      np.testing.assert_allclose(
+        alone["scores"][0], whole["scores"][row], atol=1e-4
+      )
+
+
+@pytest.mark.parametrize("name", ["gpt2", "bart"])
+def test_padding_may_stand_before_a_prompt(name):
+  folder = next(each for each in FOLDERS if each.name == name)
+  model, arrays, values = opened(folder)
+  ids = arrays["in.input_ids"][:1, :5]
+  options = {"max_new_tokens": 6, "no_repeat_ngram_size": 2}
+  alone = searched(model, values, ids, np.ones_like(ids), **options)
+  if name == "gpt2":
+    padded = np.pad(ids, ((0, 0), (3, 0)))
+    mask = np.pad(np.ones_like(ids), ((0, 0), (3, 0)))
+    found = searched(model, values, padded, mask, **options)
+    np.testing.assert_array_equal(found["ids"], alone["ids"])
+  assert alone["num_tokens"].max() <= 6
+
+
+def test_a_checkpoint_is_written_as_it_was(tmp_path):
+  from keras_bert_impl.checkpoints.formats import safetensors_format
+  from keras_bert_impl.model_folders import conversion
+
+  for folder in FOLDERS:
+    target = tmp_path / folder.name
+    config = conversion.ConversionConfig(str(folder), str(target))
+    conversion.convert(config)
+    before = safetensors_format.read(folder / "model.safetensors")
+    after = safetensors_format.read(target / "model.safetensors")
+    assert set(before) == set(after)
+    for name in before:
+      np.testing.assert_array_equal(before[name], after[name])
+    old, new = (
+      json.loads((each / "config.json").read_text())
+      for each in (folder, target)
+    )
+    assert {k: v for k, v in new.items() if k in old} == old
