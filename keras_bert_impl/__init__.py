@@ -59,6 +59,8 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
   from keras_bert_impl.kinds.fill_mask.mask_filling import FillMask as FillMask
   from keras_bert_impl.kinds.parsing.dependency_parser import (
     DependencyParser as DependencyParser,
+  from keras_bert_impl.kinds.generation.text_generator import (
+    TextGenerator as TextGenerator,
   )
   from keras_bert_impl.kinds.answers.question_answerer import (
     QuestionAnswerer as QuestionAnswerer,

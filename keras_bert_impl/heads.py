@@ -24,6 +24,8 @@ LATE = "late"
 STATIC = "static"
 # Another text, written by a decoder.
 TEXT_TO_TEXT = "text_to_text"
+# A model that writes text: with a decoder, or from left to right.
+GENERATION = "generation"
 # Several of these on one encoder.
 MULTI_TASK = "multi_task"
 # Stored only: the two heads of BERT's pre-training, used to fill masks; and the
@@ -93,8 +95,19 @@ CLASSIFIERS = (
   MULTIPLE_CHOICE,
 )
 # {head that is only stored: the head that a model with it is used as}.
-USES = {PRETRAINING: FILL_MASK, ANSWER_BEAM: QUESTION_ANSWERING}
+USES = {
+  PRETRAINING: FILL_MASK,
+  ANSWER_BEAM: QUESTION_ANSWERING,
+  TEXT_TO_TEXT: GENERATION,
+}
+# Heads that are used as they are stored, whatever that use is called.
+KEPT = (ANSWER_BEAM, TEXT_TO_TEXT)
 # Heads of pre-training and of vectors, which answer no labelled task.
 UNTRAINED = (FILL_MASK, REPLACED_TOKENS, ENCODER, SPARSE, LATE)
 # Heads that a SavedModel can be made of.
-SERVED = (*(name for name in HEADS if name not in USES), SPARSE, LATE)
+SERVED = (
+  *(name for name in HEADS if name not in USES),
+  SPARSE,
+  LATE,
+  GENERATION,
+)

@@ -7,6 +7,7 @@
   embeddings  vectors of texts: dense, sparse, of each token, static
   reranking   documents put in order for a query
   fill_mask   what the heads of pre-training say of texts
+  generation  texts that follow, or are written of, other texts
   multi_task  several of texts and tags on one encoder
   parsing     dependency trees of sentences
 
@@ -43,6 +44,11 @@ with epy.lazy_imports():
     fill_mask_kind,
     fill_mask_options,
     mask_filling,
+  )
+  from keras_bert_impl.kinds.generation import (
+    generation_kind,
+    generation_options,
+    text_generator,
   )
   from keras_bert_impl.kinds.multi_task import multi_task_kind
   from keras_bert_impl.kinds.parsing import (
@@ -91,6 +97,7 @@ _TABLE = (
   _Row(reranking_kind, {"Reranker": reranker}),
   _Row(multi_task_kind, {}),
   _Row(parsing_kind, {"DependencyParser": dependency_parser}, parsing_options),
+  _Row(generation_kind, {"TextGenerator": text_generator}, generation_options),
 )
 # {name of a class of `kb`: its module}.
 DOORS = {name: at for row in _TABLE for name, at in row.doors.items()}

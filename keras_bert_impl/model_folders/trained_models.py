@@ -125,10 +125,8 @@ def load(path, kinds, head=None):
     return TrainedModel(model, use, checkpoint.path, recorded)
   description = checkpoint.described()
   head = head or _use_of(description)
-  _check_head(checkpoint, description.head, head)
-  is_beam = description.head == heads.ANSWER_BEAM
-  # A beam answers questions by another head than that of this name.
-  if not (is_beam and head == heads.QUESTION_ANSWERING):
+  _check_head(checkpoint, description, head)
+  if not _is_kept(description, head):
     description = dataclasses.replace(description, head=head)
   model, _ = checkpoint_loading.load(
     checkpoint,
@@ -136,6 +134,7 @@ def load(path, kinds, head=None):
     remedy=f"Choose a --head other than {head}, which it was not trained for.",
   )
   recorded = stored_length(checkpoint.folder, description) | recorded
+  recorded["folder"] = checkpoint.folder
   if description.labels:
     recorded = {"labels": description.labels} | recorded
   return TrainedModel(model, head, checkpoint.path, recorded)
@@ -235,6 +234,14 @@ def _load_task(kinds, head, checkpoint, recorded):
   return model
 
 
+def _is_kept(description, head):
+  """Returns whether a model used as `head` has the head that is stored."""
+  stored = description.head
+  if head == heads.GENERATION:
+    return True
+  return stored in heads.KEPT and heads.USES[stored] == head
+
+
 def _use_of(description):
   """Returns the use of a model that was trained as a checkpoint says."""
   if description.head in (heads.FILL_MASK, heads.PRETRAINING):
@@ -244,11 +251,13 @@ def _use_of(description):
   return heads.USES.get(description.head, description.head)
 
 
-def _check_head(checkpoint, stored, head):
+def _check_head(checkpoint, description, head):
   """Raises ValueError if a checkpoint has no weights for a head."""
+  stored = description.head
   has = {heads.USES.get(stored, stored), heads.ENCODER}
   if heads.FILL_MASK in has:
-    has.add(heads.SPARSE)
+    is_causal = description.config.reading_direction == "left_to_right"
+    has.add(heads.GENERATION if is_causal else heads.SPARSE)
   # All classifiers have the same weights.
   if stored in heads.CLASSIFIERS:
     has.update(heads.CLASSIFIERS)

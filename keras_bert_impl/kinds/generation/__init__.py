@@ -1,0 +1,1 @@
+"""Texts that follow, or are written of, other texts."""

@@ -1,0 +1,205 @@
+"""Servable that generates text: strings in, strings out.
+
+Axes, besides those of `servables`: S texts of each prompt, T tokens of the
+longest of them.
+"""
+
+import keras
+import tensorflow as tf
+
+from keras_bert_impl import features, options
+from keras_bert_impl.generation import decoders, search, settings
+from keras_bert_impl.kinds.generation import token_ids as token_ids_lib
+from keras_bert_impl.serving import input_checks, servables
+
+SCORE = "score"
+CANDIDATE = "candidate"
+
+
+class GenerationServable(servables.Servable):
+  """Writes the text that follows a prompt, or the one that a decoder makes.
+
+  Args:
+    model: `models.EncoderDecoder`, or `models.MaskedLanguageModel` of a causal
+      encoder.
+    tokenizer: as `Servable`.
+    max_seq_length: int, most tokens of a prompt; less where prompt and text
+      would not fit into the model's positions together.
+    tokens: `settings.TokenIds`; None: texts have no end of their own.
+    start: int, the id with which every text of a decoder begins; of a model
+      without one, the prompt in place of an empty one.
+    **values: fields of `settings.SearchSettings`.
+
+  Raises:
+    ValueError: as `Servable` and `settings.SearchSettings`; or the model has no
+      positions for max_new_tokens, or fewer tokens than beams.
+  """
+
+  head = "generation"
+  options = options.names(settings.SearchSettings)
+  takes_ids = False
+  reads_logits = False
+
+  def __init__(
+    self, model, tokenizer, max_seq_length, tokens=None, start=None, **values
+  ):
+    self.search_settings = settings.SearchSettings(**values)
+    room = _room(model, self.search_settings, max_seq_length)
+    super().__init__(model, tokenizer, room)
+    for name, value in vars(self.search_settings).items():
+      setattr(self, name, value)
+    self.token_ids = tokens or settings.TokenIds()
+    self.start = start
+
+  @classmethod
+  def of_training(cls, recorded):
+    """Returns the ids that the files of a checkpoint say; see `Servable`."""
+    tokens, start = token_ids_lib.read(recorded["folder"])
+    return {"tokens": tokens, "start": start}
+
+  def answer(self, text):
+    """Returns the texts that are generated.
+
+    Args:
+      text: string [B], UTF-8, the prompts.
+
+    Returns:
+      text string [B]: the best of the texts.
+      texts string [B, S]: num_return_sequences of them, the best first.
+      scores float32 [B, S]: the logarithm of the probability of each, divided
+        by the power length_penalty of its number of tokens.
+      num_tokens int32 [B, S]: tokens of each, that of its end included.
+      is_cut bool [B]: whether a prompt has more tokens than max_seq_length.
+    """
+    ids, mask, is_cut = self._prompts(text)
+    with keras.StatelessScope(self._weights()):
+      decoder = decoders.of_model(self._model(), self.start)
+      find = search.Search(decoder, self.search_settings, self.token_ids)
+      found = find(decoder.begin(ids, mask))
+    texts = self._texts(found)
+    return {
+      "text": texts[:, 0],
+      "texts": texts,
+      "scores": found["scores"],
+      "num_tokens": found["num_tokens"],
+      servables.IS_CUT: is_cut,
+    }
+
+  def score(self, text, candidate):
+    """Returns how likely a text is after a prompt.
+
+    Args:
+      text: string [B], the prompts.
+      candidate: string [B], the texts.
+
+    Returns:
+      score float32 [B]: the logarithm of the probability of its tokens.
+      num_tokens int32 [B]: their number.
+    """
+    tokenizer = self.tokenizer
+    pieces = tokenizer.tokenize(candidate)
+    ids, mask, _ = self._prompts(text)
+    if self.config.num_decoder_layers:
+      # As it would be written: with its end.
+      ends = tf.fill([tf.shape(ids)[0], 1], self.token_ids.end[0])
+      pieces = tf.concat([pieces, ends], axis=1)
+      starts = tf.fill([tf.shape(ids)[0], 1], self.start)
+      read = tf.concat([starts, pieces], axis=1)[:, :-1].to_tensor()
+      logits = self._outputs(ids, mask, {features.DECODER_IDS: read})
+      first = tf.zeros_like(mask[:, 0])
+    else:
+      prompt = tf.RaggedTensor.from_tensor(ids, tf.reduce_sum(mask, axis=1))
+      whole = tf.concat([prompt, pieces], axis=1)
+      seen = tf.sequence_mask(whole.row_lengths(), dtype=tf.int32)
+      logits = self._outputs(whole.to_tensor(), seen, {})
+      first = tf.cast(prompt.row_lengths(), tf.int32) - 1
+    lengths = tf.cast(pieces.row_lengths(), tf.int32)
+    targets = pieces.to_tensor()  # [B, T]
+    places = first[:, tf.newaxis] + tf.range(tf.shape(targets)[1])
+    is_there = tf.sequence_mask(lengths, tf.shape(targets)[1])
+    places = tf.where(is_there, places, 0)
+    rows = tf.gather(tf.nn.log_softmax(logits), places, batch_dims=1)
+    found = tf.gather(rows, targets, batch_dims=2)
+    return {
+      "score": tf.reduce_sum(tf.where(is_there, found, 0.0), axis=1),
+      "num_tokens": lengths,
+    }
+
+  def definitions(self):
+    """Returns {name: `Signature`} of all signatures; see `Servable`."""
+    inputs = self.inputs | {
+      CANDIDATE: tf.TensorSpec([None], tf.string, CANDIDATE)
+    }
+    example = {
+      name: tf.constant(values) for name, values in self.example.items()
+    }
+    example[CANDIDATE] = tf.constant(["It slept."])
+    example = {name: values.numpy() for name, values in example.items()}
+    return super().definitions() | {
+      SCORE: servables.make_signature(self.score, inputs, example)
+    }
+
+  def _prompts(self, text):
+    """Returns ids and mask int32 [B, L] of prompts; whether they are cut."""
+    inputs, is_cut = self.encode(text)
+    ids, mask = inputs[features.INPUT_IDS], inputs[features.INPUT_MASK]
+    if self.start is not None:  # In place of nothing, which nothing follows.
+      is_first = tf.range(tf.shape(ids)[1]) == 0
+      is_none = (tf.reduce_sum(mask, axis=1, keepdims=True) == 0) & is_first
+      ids = tf.where(is_none, self.start, ids)
+      mask = tf.where(is_none, 1, mask)
+    return ids, mask, is_cut
+
+  def _texts(self, found):
+    """Returns the texts string [B, S] of what the search has found."""
+    ids = found["ids"]
+    shape = tf.shape(ids)
+    flat = tf.reshape(ids, [-1, shape[2]])
+    lengths = tf.reshape(found["num_tokens"], [-1])
+    kept = tf.sequence_mask(lengths, shape[2])
+    for end in self.token_ids.end:
+      kept &= flat != end
+    ragged = tf.ragged.boolean_mask(flat, kept)
+    return tf.reshape(self.tokenizer.detokenize(ragged), shape[:2])
+
+  def _weights(self):
+    """Returns the weights of the model, [(variable, tensor)]."""
+    held = map(tf.convert_to_tensor, self.model_weights)
+    return [*zip(self._model().weights, held, strict=True)]
+
+  def _outputs(self, ids, mask, others):
+    """Returns token_logits float32 [B, L or T, V] of all places."""
+    rows = {
+      features.INPUT_IDS: ids,
+      features.INPUT_MASK: mask,
+      features.SEGMENT_IDS: tf.zeros_like(ids),
+    }
+    return self.load_model()(rows | others)["token_logits"]
+
+
+def _room(model, search_settings, max_seq_length):
+  """Returns the most tokens of a prompt, int.
+
+  Raises:
+    ValueError: as `GenerationServable`.
+  """
+  size, beams = model.config.vocab_size, search_settings.num_beams
+  if beams > size:
+    raise ValueError(
+      f"num_beams ({beams}) must be at most the size of the vocabulary"
+      f" ({size})."
+    )
+  longest = input_checks.longest_input(model)
+  if longest is None:
+    return max_seq_length
+  new = search_settings.max_new_tokens
+  has_decoder = model.config.num_decoder_layers > 0
+  most = longest if has_decoder else longest - 3
+  if new > most:
+    raise ValueError(
+      f"max_new_tokens ({new}) must be at most {most}: the model has"
+      f" {longest} positions."
+    )
+  if has_decoder:
+    return max_seq_length
+  return min(max_seq_length or longest, longest - new)
