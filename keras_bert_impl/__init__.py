@@ -8,7 +8,7 @@
 
 Strings in, answers out; `fit`, `evaluate`, `predict`, `save`, `export`:
     TextClassifier, TokenTagger, QuestionAnswerer, ChoiceAnswerer, FillMask,
-    DependencyParser
+    DependencyParser, TextGenerator
 Texts in, vectors or a ranking out:
     SentenceEncoder, SparseEncoder, MultiVectorEncoder, StaticEncoder, Reranker
 Checkpoints, configurations and tokenizers:
@@ -59,6 +59,7 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
   from keras_bert_impl.kinds.fill_mask.mask_filling import FillMask as FillMask
   from keras_bert_impl.kinds.parsing.dependency_parser import (
     DependencyParser as DependencyParser,
+  )
   from keras_bert_impl.kinds.generation.text_generator import (
     TextGenerator as TextGenerator,
   )

@@ -38,6 +38,7 @@ ORDER = (
   ("keras_bert_impl.configs",),
   ("keras_bert_impl.checkpoints",),
   ("keras_bert_impl.models",),
+  ("keras_bert_impl.generation",),
   ("keras_bert_impl.tokenizers.formats", "keras_bert_impl.metrics"),
   ("keras_bert_impl.tokenizers.graph",),
   ("keras_bert_impl.tokenizers.learning",),
@@ -73,6 +74,7 @@ ORDER = (
   (
     "keras_bert_impl.kinds.answers",
     "keras_bert_impl.kinds.fill_mask",
+    "keras_bert_impl.kinds.generation",
     "keras_bert_impl.kinds.parsing",
     "keras_bert_impl.kinds.tags",
     "keras_bert_impl.kinds.texts",
