@@ -100,5 +100,5 @@ FAMILY = family.Family(
       (*family.CLASSIFIERS, "multiple_choice", "question_answering")
     ),
   },
-  framing=family.Framing(segments=False),
+  framing=family.Framing(segments=False, begin=False, end=False),
 )

@@ -159,8 +159,10 @@ class GenerationServable(servables.Servable):
     kept = tf.sequence_mask(lengths, shape[2])
     for end in self.token_ids.end:
       kept &= flat != end
-    ragged = tf.ragged.boolean_mask(flat, kept)
-    return tf.reshape(self.tokenizer.detokenize(ragged), shape[:2])
+    texts = self.tokenizer.detokenize(tf.ragged.boolean_mask(flat, kept))
+    # Tokens of byte-level BPE may end within a character.
+    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8")
+    return tf.reshape(texts, shape[:2])
 
   def _weights(self):
     """Returns the weights of the model, [(variable, tensor)]."""

@@ -76,8 +76,10 @@ def assemble(
   ids = _framed(texts, vocabulary.frame_ids(framing), framing)
   shape = [ids.shape[0], length]
   input_mask = tf.ones_like(ids).to_tensor(0, shape=shape)
+  # GPT-2's vocabulary, whose texts have no frame, has no padding either.
+  padding = vocabulary.pad_id if framing.roles else 0
   inputs = {
-    features.INPUT_IDS: ids.to_tensor(vocabulary.pad_id, shape=shape),
+    features.INPUT_IDS: ids.to_tensor(padding, shape=shape),
     features.INPUT_MASK: input_mask,
     features.SEGMENT_IDS: _segment_ids(texts, input_mask, framing),
   }

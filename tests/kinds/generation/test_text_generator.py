@@ -1,0 +1,167 @@
+"""Text that is generated from strings, in Python and in a SavedModel."""
+
+import json
+import pathlib
+import shutil
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_bert_impl as kb
+from keras_bert_impl import heads
+from keras_bert_impl.checkpoints import writing
+from keras_bert_impl.checkpoints.descriptions import description
+from keras_bert_impl.checkpoints.formats import safetensors_format
+from keras_bert_impl.checkpoints.naming import mappings
+
+TOKENIZERS = pathlib.Path(__file__).parents[2] / "data/tokenizers"
+PROMPTS = ["안녕하세요 한국어", "the cat", "é é sat on", "x"]
+
+
+def write(folder, preset, tokenizer, head, source, **changes):
+  """Writes a small model of random weights, as transformers has it."""
+  folder.mkdir()
+  for path in (TOKENIZERS / tokenizer).glob("tokenizer*.json"):
+    shutil.copy(path, folder)
+  size = kb.load_tokenizer(folder).vocab_size
+  sizes = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "initializer_range": 0.4,
+  }
+  config = kb.EncoderConfig.preset(
+    preset, **sizes, vocab_size=size + 3, max_position_embeddings=80, **changes
+  )
+  keras.utils.set_random_seed(3)
+  make = (
+    kb.EncoderDecoder if config.num_decoder_layers else kb.MaskedLanguageModel
+  )
+  model = make(config)
+  described = description.Description(config, head, use_pooler=False)
+  arrays = mappings.Arrays({w.path: w for w in model.weights})
+  writing.write_safetensors(
+    folder, arrays, described, safetensors_format.MAX_SHARD_SIZE
+  )
+  path = folder / "config.json"
+  path.write_text(json.dumps(json.loads(path.read_text()) | source))
+  return str(folder)
+
+
+@pytest.fixture(name="gpt", scope="module")
+def fixture_gpt(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("gpt") / "model"
+  ids = {"bos_token_id": 0, "eos_token_id": 0}
+  return write(folder, "gpt2", "gpt2", heads.FILL_MASK, ids)
+
+
+@pytest.fixture(name="t5", scope="module")
+def fixture_t5(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("t5") / "model"
+  ids = {"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0}
+  return write(
+    folder,
+    "t5_small_encoder",
+    "t5",
+    heads.TEXT_TO_TEXT,
+    ids,
+    num_decoder_layers=2,
+  )
+
+
+@pytest.fixture(name="folder", params=["gpt", "t5"])
+def fixture_folder(request):
+  return request.getfixturevalue(request.param)
+
+
+def test_a_savedmodel_writes_what_python_does(folder, tmp_path):
+  generator = kb.TextGenerator.from_checkpoint(folder)
+  settings = {"max_new_tokens": 7, "num_beams": 3, "num_return_sequences": 2}
+  found = generator.generate(PROMPTS, **settings)
+  assert [len(texts) for texts in found] == [2] * len(PROMPTS)
+  loaded = tf.saved_model.load(generator.export(tmp_path / "model", **settings))
+  answer = loaded.signatures["serving_default"](text=tf.constant(PROMPTS))
+  for row, texts in enumerate(found):
+    best, *_ = texts
+    assert answer["text"][row].numpy().decode() == best["text"]
+    for number, one in enumerate(texts):
+      assert answer["texts"][row, number].numpy().decode() == one["text"]
+      assert answer["num_tokens"][row, number] == one["num_tokens"] <= 7
+      np.testing.assert_allclose(
+        answer["scores"][row, number], one["score"], rtol=1e-4
+      )
+    assert texts[0]["score"] >= texts[1]["score"]
+  one = generator.generate(PROMPTS[0], **settings)
+  assert [x["text"] for x in one] == [x["text"] for x in found[0]]
+
+
+def test_drawn_texts_depend_on_seed_and_prompt_alone(gpt):
+  generator = kb.TextGenerator.from_checkpoint(gpt)
+  settings = {"max_new_tokens": 8, "do_sample": True, "top_p": 0.9}
+
+  def texts(prompts, seed):
+    found = generator.generate(prompts, random_seed=seed, **settings)
+    return [one["text"] for [one] in found]
+
+  first = texts(PROMPTS, 1)
+  assert texts(PROMPTS[::-1], 1) == first[::-1]
+  assert texts(PROMPTS, 2) != first
+
+
+def test_scores_are_sums_of_the_logarithms_of_probabilities(gpt):
+  generator = kb.TextGenerator.from_checkpoint(gpt)
+  candidates = [" sat on the", " ran", "한국"]
+  found = generator.score("the cat", candidates)
+  for score, candidate in zip(found, candidates, strict=True):
+    prompt, pieces = (
+      generator.tokenizer.tokenize([x]).to_list()[0]
+      for x in ("the cat", candidate)
+    )
+    ids = np.array([prompt + pieces])
+    logits = generator.model({"input_ids": ids})["token_logits"][0]
+    shares = tf.nn.log_softmax(logits).numpy()
+    places = np.arange(len(prompt) - 1, ids.shape[1] - 1)
+    np.testing.assert_allclose(score, shares[places, pieces].sum(), rtol=1e-5)
+
+
+def test_perplexity_is_that_of_windows(gpt):
+  generator = kb.TextGenerator.from_checkpoint(gpt)
+  text = " ".join(PROMPTS * 9)
+  pieces = generator.tokenizer.tokenize([text]).to_list()[0]
+  assert len(pieces) > 80
+  losses, counted = [], 1
+  for start in range(0, len(pieces), 40):
+    ids = np.array([pieces[start : start + 80]])
+    logits = generator.model({"input_ids": ids})["token_logits"][0]
+    shares = tf.nn.log_softmax(logits).numpy()
+    for place in range(max(counted, start + 1), start + ids.shape[1]):
+      losses.append(-shares[place - start - 1, pieces[place]])
+    counted = start + ids.shape[1]
+    if counted >= len(pieces):
+      break
+  expected = np.exp(np.mean(losses))
+  np.testing.assert_allclose(
+    generator.perplexity([text], stride=40), expected, rtol=1e-4
+  )
+
+
+def test_wrong_settings_are_named(gpt, t5, tmp_path):
+  generator = kb.TextGenerator.from_checkpoint(gpt)
+  for settings, message in (
+    ({"max_new_tokens": 0}, r"max_new_tokens \(0\) must be"),
+    ({"max_new_tokens": 78}, r"max_new_tokens \(78\) must be at most 77"),
+    ({"num_beams": 3, "do_sample": True}, r"num_beams \(3\) must be 1"),
+    ({"temperature": 0.5}, r"temperature \(0.5\) needs do_sample"),
+    ({"num_return_sequences": 2}, r"must be at most num_beams"),
+    ({"early_stopping": "yes"}, r"early_stopping \('yes'\)"),
+  ):
+    with pytest.raises(ValueError, match=message):
+      generator.generate(["a"], **settings)
+  with pytest.raises(ValueError, match="has a decoder"):
+    kb.TextGenerator.from_checkpoint(t5).perplexity(["a b"])
+  bert = pathlib.Path(__file__).parents[2] / "data/parity/bert_classifier"
+  with pytest.raises(ValueError, match="--head=generation does not fit"):
+    kb.TextGenerator.from_checkpoint(bert).generate(["a"])
