@@ -5,6 +5,8 @@ it reads the first piece of each word. Differs from it: dropout masks are drawn
 for each word, not for the row; [CLS] is the root.
 """
 
+import dataclasses
+
 import keras
 from keras import ops
 
@@ -17,7 +19,6 @@ HEAD = "dependency_parsing"
 _NEVER = -1e9  # Logit of what cannot be a head.
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class BiaffineParser(head_model.HeadModel):
   """Encoder and parser; its outputs are those of `BiaffineHead`.
 
@@ -67,8 +68,16 @@ class BiaffineParser(head_model.HeadModel):
     super().__init__(encoder, encoder.input | own, outputs, arguments)
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_impl")
-class BiaffineHead(layer.Layer):
+@dataclasses.dataclass(eq=False, repr=False)
+class _BiaffineHeadArguments(layer.Arguments):
+  num_relations: int
+  arc_width: int = 500
+  relation_width: int = 100
+  dropout_rate: float = 0.33
+  initializer_range: float = 0.02
+
+
+class BiaffineHead(_BiaffineHeadArguments, layer.Layer):
   """Scores heads and relations, and finds the best tree.
 
   Args:
@@ -79,18 +88,6 @@ class BiaffineHead(layer.Layer):
     initializer_range: float, standard deviation.
     **kwargs: of `keras.layers.Layer`.
   """
-
-  def __init__(
-    self,
-    num_relations,
-    arc_width=500,
-    relation_width=100,
-    dropout_rate=0.33,
-    initializer_range=0.02,
-    **kwargs,
-  ):
-    super().__init__(**kwargs)
-    self._keep(locals())
 
   def build(self, hidden_shape, node_places_shape, head_ids_shape=None):
     """Creates the weights."""
