@@ -120,6 +120,7 @@ def test_every_released_size_is_a_preset():
     t5_small_encoder t5_base_encoder t5_large_encoder
     mt5_small_encoder umt5_small_encoder
     ernie_3.0_base rembert roformer_base
+    bart_base bart_large gpt2 gpt2_medium gpt2_large gpt2_xl
   """
   assert set(configs.PRESETS) == {*small, *others.split()}
 
@@ -164,7 +165,7 @@ def test_only_a_table_of_positions_limits_the_input():
     ({"type_vocab_size": -1}, "type_vocab_size .-1."),
     ({"position_offset": 512}, "position_offset .512."),
     ({"relative_attention_num_buckets": 2}, "num_buckets .2. must be an even"),
-    ({"model_type": "gpt2"}, "model_type .'gpt2'."),
+    ({"model_type": "gpt3"}, "model_type .'gpt3'."),
     ({"pooler_act": "swish"}, "pooler_act .'swish'."),
     ({"clamp_len": 3}, "clamp_len .3. needs .* 'transformer_xl'"),
     (XL | {"clamp_len": 2.5}, "clamp_len .2.5. must be an integer in .-1,"),

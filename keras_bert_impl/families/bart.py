@@ -19,7 +19,7 @@ DEFAULTS = {
   "num_decoder_layers": 12,
 }
 _LENGTH = "max_position_embeddings"
-# {field: (key of the encoder's, key of the decoder's)}.
+# {field: key}, where the decoder may have other sizes.
 _OF_DECODER = {
   "num_decoder_attention_heads": "decoder_attention_heads",
   "decoder_intermediate_size": "decoder_ffn_dim",
@@ -61,7 +61,14 @@ def read(values, origin):
   """Reads how long the tables of positions are; see `Family.read`."""
   del origin
   length = values.get(_LENGTH)
-  return values | ({} if length is None else {_LENGTH: length + OFFSET})
+  values = values | ({} if length is None else {_LENGTH: length + OFFSET})
+  for decoders in _OF_DECODER.values():
+    # As the encoder's, which stands for both.
+    if values.get(decoders) == values.get(
+      decoders.replace("decoder", "encoder")
+    ):
+      values.pop(decoders, None)
+  return values
 
 
 def write(values, config):

@@ -83,6 +83,12 @@ NAMES = (
 )
 
 
+def _is_encoder(values):
+  """Whether a config.json is of an encoder alone, whatever else it says."""
+  [architecture, *_] = values.get("architectures") or [""]
+  return str(architecture).endswith(("EncoderModel", "ForTokenClassification"))
+
+
 def read(values, origin):
   """Divides the form of the feed-forward layer in two; see `Family.read`."""
   del origin
@@ -90,12 +96,10 @@ def read(values, origin):
   act = str(form).removeprefix(_GATED)
   is_gated = act != form
   values = dict(values)
-  # Whatever the file says, an encoder alone has no decoder.
-  if str((values.get("architectures") or [""])[0]).endswith("EncoderModel"):
-    values[_DECODER_LAYERS] = 0
-  else:
-    values.setdefault(_DECODER_LAYERS, values.get("num_layers", 6))
+  if _is_encoder(values):
+    values |= {_DECODER_LAYERS: 0, _SCALES: False}
   is_tied = values.get("tie_word_embeddings", True)
+  values.setdefault(_DECODER_LAYERS, values.get("num_layers", 6))
   values.setdefault(_SCALES, is_tied and not is_gated)
   if form == "gated-gelu":
     act = "gelu_new"
@@ -107,10 +111,8 @@ def write(values, config):
   form = config.hidden_act
   if config.gated_feed_forward:
     form = _GATED + ("gelu" if form == "gelu_new" else form)
-  return values | {
-    _FORM: form,
-    "is_encoder_decoder": config.num_decoder_layers > 0,
-  }
+  whole = {"is_encoder_decoder": True} if config.num_decoder_layers else {}
+  return values | {_FORM: form} | whole
 
 
 FAMILY = family.Family(
@@ -186,6 +188,6 @@ FAMILY = family.Family(
       )
     ),
   },
-  framing=family.Framing(segments=False),
+  framing=family.Framing(segments=False, begin=False),
   sentencepiece_options={},
 )

@@ -86,7 +86,8 @@ def find_folder(path):
   embeddings, that of its table; of a name, see `hub`.
   """
   folder = hub.opened(path, weights=True)
-  path = reading.best_run(folder) or folder.path
+  best = reading.best_run(folder) if files.is_folder(folder.path) else None
+  path = best or folder.path
   static = os.path.join(path, f"{heads.STATIC}_encoder")
   return static if files.is_folder(static) else path
 

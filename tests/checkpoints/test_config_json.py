@@ -152,7 +152,7 @@ def test_weights_in_half_precision_are_written_in_full():
   ("values", "message"),
   [
     (BERT | {"model_type": "xlm_roberta"}, "nearest .* is 'xlm-roberta'"),
-    (BERT | {"model_type": "gpt2"}, "Unknown model_type 'gpt2'.*bert, roberta"),
+    (BERT | {"model_type": "gpt3"}, "Unknown model_type 'gpt3'.*bert, roberta"),
     (
       BERT | {"position_embedding_type": "relative_key"},
       "position_embedding_type .'relative_key'.*only 'absolute'",

@@ -111,7 +111,7 @@ def test_an_electra_run_gives_its_discriminator(tmp_path):
       {"num_hidden_layers": 2},
       "no place for: .*bert/encoder/layer_2/attention/self/query/kernel",
     ),
-    ({"model_type": "gpt2"}, "Unknown model_type 'gpt2'"),
+    ({"model_type": "gpt3"}, "Unknown model_type 'gpt3'"),
   ],
 )
 def test_a_configuration_of_other_weights_is_refused(change, message, folder):

@@ -163,7 +163,7 @@ def test_code_of_the_hub_is_not_run_as_the_log_says(tmp_path, caplog):
   values |= {"auto_map": {"AutoModel": "x--y.Z"}, "unpad_inputs": True}
   (tmp_path / "config.json").write_text(json.dumps(values))
   shutil.copy(source / "model.safetensors", tmp_path)
-  with caplog.at_level("INFO"):
+  with caplog.at_level("INFO", logger="absl"):
     encoder = models.from_checkpoint(tmp_path)
   [line] = [x for x in caplog.messages if "code of its own" in x]
   assert line.startswith(str(tmp_path / "config.json"))

@@ -118,10 +118,7 @@ class TransformerEncoder(encoder_model.BareEncoder):
           hidden = embeddings_lib.to_hidden_size(config, dtype, hidden)
         hidden_states, calls = [hidden], []
         blocks = transformer_block.BlockConfig.blocks(config, dtype)
-        tellers = parts.ask("tellers", config, dtype)
-        told = extension.tell(tellers, hidden, position_ids) or parts.ask(
-          "positions", config, dtype, hidden, position_ids
-        )
+        tellers, told = _told(config, dtype, hidden, position_ids)
         for index, block in enumerate(blocks):
           positions = told[index] if told else {}
           calls.append(BlockCall(block, hidden, seen, positions))
@@ -147,8 +144,7 @@ class TransformerEncoder(encoder_model.BareEncoder):
     self.hidden_states = hidden_states
     self.embedding_table = table
     self.block_calls = calls
-    self._norm, self._pooler = norm, pooler
-    self._tellers = tellers
+    self._norm, self._pooler, self._tellers = norm, pooler, tellers
 
   def output_at(self, positions=None):
     """Returns the outputs of some positions; as `BareEncoder.output_at`.
@@ -223,6 +219,14 @@ class TransformerEncoder(encoder_model.BareEncoder):
       _AttentionProbs(call.block)(call.hidden, call.seen, call.positions)
       for call in self.block_calls
     ]
+
+
+def _told(config, dtype, hidden, position_ids):
+  """Returns the layers that tell of positions, and what they or a part tell."""
+  tellers = parts.ask("tellers", config, dtype)
+  if tellers:
+    return tellers, extension.tell(tellers, hidden, position_ids)
+  return None, parts.ask("positions", config, dtype, hidden, position_ids)
 
 
 def _check_extends(config):

@@ -204,6 +204,6 @@ def test_the_files_beside_a_vocabulary_say_its_family(
 def test_an_unknown_family_is_refused(tmp_path):
   path = vocabularies.write(tmp_path)
   with pytest.raises(
-    ValueError, match=r"family \('gpt2'\) must be one of bert"
+    ValueError, match=r"family \('gpt3'\) must be one of bert"
   ):
-    tokenizer_options.resolve(path, family="gpt2")
+    tokenizer_options.resolve(path, family="gpt3")
