@@ -4,6 +4,8 @@ Axes, besides those of `servables`: S texts of each prompt, T tokens of the
 longest of them.
 """
 
+import dataclasses
+
 import keras
 import tensorflow as tf
 
@@ -25,7 +27,7 @@ class GenerationServable(servables.Servable):
     tokenizer: as `Servable`.
     max_seq_length: int, most tokens of a prompt; less where prompt and text
       would not fit into the model's positions together.
-    tokens: `settings.TokenIds`; None: texts have no end of their own.
+    tokens: `settings.TokenIds`; without an end, that is [SEP], if there is one.
     start: int, the id with which every text of a decoder begins; of a model
       without one, the prompt in place of an empty one.
     **values: fields of `settings.SearchSettings`.
@@ -48,7 +50,11 @@ class GenerationServable(servables.Servable):
     super().__init__(model, tokenizer, room)
     for name, value in vars(self.search_settings).items():
       setattr(self, name, value)
-    self.token_ids = tokens or settings.TokenIds()
+    tokens = tokens or settings.TokenIds()
+    if not tokens.end and "sep" in tokenizer.vocabulary.role_ids:
+      end = (tokenizer.vocabulary.sep_id,)
+      tokens = dataclasses.replace(tokens, end=end)
+    self.token_ids = tokens
     self.start = start
 
   @classmethod
@@ -143,6 +149,10 @@ class GenerationServable(servables.Servable):
     """Returns ids and mask int32 [B, L] of prompts; whether they are cut."""
     inputs, is_cut = self.encode(text)
     ids, mask = inputs[features.INPUT_IDS], inputs[features.INPUT_MASK]
+    if self.tokenizer.framing.end and not self.config.num_decoder_layers:
+      # A text that goes on has not ended.
+      is_before = tf.cumsum(mask, axis=1) < tf.reduce_sum(mask, 1, True)
+      mask *= tf.cast(is_before, tf.int32)
     if self.start is not None:  # In place of nothing, which nothing follows.
       is_first = tf.range(tf.shape(ids)[1]) == 0
       is_none = (tf.reduce_sum(mask, axis=1, keepdims=True) == 0) & is_first

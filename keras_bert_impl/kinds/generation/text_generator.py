@@ -13,6 +13,9 @@ from keras_bert_impl.kinds.generation import (
   generation_servable,
 )
 
+if typing.TYPE_CHECKING:
+  from typing_extensions import Unpack
+
 
 class Generated(typing.TypedDict):
   """A text that was generated."""
@@ -20,6 +23,24 @@ class Generated(typing.TypedDict):
   text: str
   score: float
   num_tokens: int
+
+
+class SearchSettings(typing.TypedDict, total=False):
+  """Settings of `generate`."""
+
+  do_sample: bool
+  early_stopping: bool | str
+  length_penalty: float
+  max_new_tokens: int
+  min_new_tokens: int
+  no_repeat_ngram_size: int
+  num_beams: int
+  num_return_sequences: int
+  random_seed: int
+  repetition_penalty: float
+  temperature: float
+  top_k: int
+  top_p: float
 
 
 class TextGenerator(answering.Answering[str, list[Generated]]):
@@ -47,7 +68,7 @@ class TextGenerator(answering.Answering[str, list[Generated]]):
     self,
     prompts: str | Sequence[str],
     batch_size: int = 32,
-    **settings: typing.Any,
+    **settings: "Unpack[SearchSettings]",
   ) -> typing.Any:
     """Generates texts.
 

@@ -148,6 +148,33 @@ def test_perplexity_is_that_of_windows(gpt):
   )
 
 
+def test_a_bert_from_left_to_right_goes_on_before_its_sep(tmp_path):
+  source = pathlib.Path(__file__).parents[2] / "data/parity/bert_pretraining"
+  folder = tmp_path / "bert"
+  shutil.copytree(source, folder)
+  config = json.loads((folder / "config.json").read_text())
+  (folder / "config.json").write_text(json.dumps(config | {"is_decoder": True}))
+  tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat"]
+  tokens += [f"w{n}" for n in range(config["vocab_size"] - len(tokens))]
+  (folder / "vocab.txt").write_text("\n".join(tokens) + "\n")
+  generator = kb.TextGenerator.from_checkpoint(folder)
+  [found] = generator.generate("the cat", max_new_tokens=1)
+  ids = np.array([[2, 5, 6]])  # [CLS] the cat
+  logits = generator.model({"input_ids": ids})["token_logits"]
+  best = int(np.argmax(logits[0, -1]))
+  assert found["text"] == ("" if best < 4 else tokens[best])
+  share = tf.nn.log_softmax(logits[0, -1])[best]
+  np.testing.assert_allclose(found["score"], share, rtol=1e-4)
+
+
+def test_settings_of_editors_are_those_of_the_search():
+  from keras_bert_impl.generation import settings
+  from keras_bert_impl.kinds.generation import text_generator
+
+  typed = text_generator.SearchSettings.__annotations__
+  assert {*typed} == {*settings.SearchSettings.__dataclass_fields__}
+
+
 def test_wrong_settings_are_named(gpt, t5, tmp_path):
   generator = kb.TextGenerator.from_checkpoint(gpt)
   for settings, message in (
