@@ -27,13 +27,15 @@ def load(folder, dtype=None):
     FileNotFoundError: weights are missing.
     ValueError: they are damaged, or not of a known kind.
   """
-  if folder.head == heads.SPARSE:
-    return load_sparse(folder, dtype)
-  if folder.head == heads.LATE:
-    return load_late(folder, dtype)
-  if folder.head == heads.STATIC:
-    table, *others = folder.modules
-    return static_folders.load(table, bool(others), dtype)
+  return _LOADERS[folder.head](folder, dtype)
+
+
+def _load_static(folder, dtype):
+  table, *others = folder.modules
+  return static_folders.load(table, bool(others), dtype)
+
+
+def _load_dense(folder, dtype):
   encoder = models.from_checkpoint(folder.transformer, dtype=dtype)
   if "pooled_output" in encoder.output:
     # Nothing reads it: neither loss nor weight decay are to change it.
@@ -93,6 +95,14 @@ def load_late(folder, dtype=None):
     checkpoint.path,
   )
   return model
+
+
+_LOADERS = {
+  heads.ENCODER: _load_dense,
+  heads.SPARSE: load_sparse,
+  heads.LATE: load_late,
+  heads.STATIC: _load_static,
+}
 
 
 def write(path, model, texts, vocabulary, options):

@@ -46,14 +46,44 @@ _CLASS = "sentence_transformers.models.{}"
 _SPARSE_CLASS = "sentence_transformers.sparse_encoder.models.{}"
 # PyLate's, which sentence-transformers reads too.
 _LATE_CLASS = "pylate.models.Dense.Dense"
-# {kind of vectors: what model_type may be}.
-_ENCODERS = {
-  heads.ENCODER: ("SentenceTransformer", None),
-  heads.SPARSE: ("SparseEncoder", None),
-  heads.LATE: ("ColBERT", None),
-}
 _CROSS_ENCODER = "CrossEncoder"
-_TASKS = ("feature-extraction", None), ("fill-mask", None)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Form:
+  """How a folder says what vectors its model makes.
+
+  Attributes:
+    model_type: str, of the whole.
+    names_type: bool, whether it is written.
+    task: str, of the transformer.
+    first: str, the module of the transformer; None where a table is in its
+      place.
+    class_name: str, of the classes of modules.
+    class_names: {module: the same}, of others.
+    has_late: bool, whether settings of late interaction are read.
+  """
+
+  model_type: str = "SentenceTransformer"
+  names_type: bool = False
+  task: str = "feature-extraction"
+  first: str | None = TRANSFORMER
+  class_name: str = _CLASS
+  class_names: dict = dataclasses.field(default_factory=dict)
+  has_late: bool = False
+
+
+# {kind of vectors: its form}.
+_FORMS = {
+  heads.ENCODER: _Form(),
+  heads.STATIC: _Form(first=None),
+  heads.SPARSE: _Form(
+    "SparseEncoder", True, "fill-mask", MLM_TRANSFORMER, _SPARSE_CLASS
+  ),
+  heads.LATE: _Form(
+    "ColBERT", True, class_names={DENSE: _LATE_CLASS}, has_late=True
+  ),
+}
 # {module after which the others come: what they make}.
 _HEADS = {
   SPLADE_POOLING: heads.SPARSE,
@@ -250,24 +280,22 @@ def write(folder, modules, texts):
       in this one.
     texts: `Texts`.
   """
-  head = _head(modules)
-  if head != heads.STATIC:
-    first = MLM_TRANSFORMER if head == heads.SPARSE else TRANSFORMER
-    modules = (Module(first, folder), *modules)
+  form = _FORMS[_head(modules)]
+  if form.first:
+    modules = (Module(form.first, folder), *modules)
     path = os.path.join(folder, _TEXTS_FILES.format("bert"))
     _write_fields(path, texts, ("max_seq_length", "do_lower_case"))
-  named = head in (heads.SPARSE, heads.LATE)
-  kind = {"model_type": _ENCODERS[head][0]} if named else {}
+  kind = {"model_type": form.model_type} if form.names_type else {}
   path = os.path.join(folder, _SETTINGS_FILE)
   _write_fields(path, texts, _PROMPTS, **kind, **_late_settings(texts))
-  class_names = {DENSE: _LATE_CLASS} if head == heads.LATE else {}
-  usual = _SPARSE_CLASS if head == heads.SPARSE else _CLASS
   listed = [
     {
       "idx": index,
       "name": str(index),
       "path": os.path.relpath(module.path, folder).removeprefix("."),
-      "type": class_names.get(module.kind, usual).format(module.kind),
+      "type": form.class_names.get(module.kind, form.class_name).format(
+        module.kind
+      ),
     }
     for index, module in enumerate(modules)
   ]
@@ -341,11 +369,12 @@ def _read_texts(folder, transformer, head):
   """Returns the `Texts` of a folder."""
   of_transformer = files.Folder(transformer.path)
   values, path = _texts_file(of_transformer)
-  _check(values, "transformer_task", _TASKS[head == heads.SPARSE], path)
+  form = _FORMS[head]
+  _check(values, "transformer_task", (form.task, None), path)
   do_lower_case = bool(values.get("do_lower_case"))
   prompts = _read_prompts(folder, head)
   texts = Texts(longest_text(of_transformer), do_lower_case, *prompts)
-  return _with_late(texts, folder) if head == heads.LATE else texts
+  return _with_late(texts, folder) if form.has_late else texts
 
 
 def longest_text(folder):
@@ -426,7 +455,7 @@ def _read_prompts(folder, head=heads.ENCODER):
   path = folder.join(_SETTINGS_FILE)
   types = {"prompts": (dict, _NONE), "default_prompt_name": (str, _NONE)}
   values = folder.find_json(_SETTINGS_FILE, types=types) or {}
-  _check(values, "model_type", _ENCODERS[head], path)
+  _check(values, "model_type", (_FORMS[head].model_type, None), path)
   prompts = values.get("prompts") or {}
   types = dict.fromkeys(prompts, (str, _NONE))
   files.check_fields(prompts, types, f"prompts of {path}")
