@@ -138,7 +138,10 @@ def attend(
     added = bias(number, rows, key, *tables)
   if added is not None:  # Keras casts it with the other inputs.
     scores = scores + ops.cast(added, "float32")
-  probs = ops.cast(ops.softmax(scores), value.dtype)
+  # Of one position alone it is 1, of which Keras would warn.
+  is_one = scores.shape[-1] == 1
+  probs = ops.ones_like(scores) if is_one else ops.softmax(scores)
+  probs = ops.cast(probs, value.dtype)
   context = split_heads(ops.matmul(drop(probs, number), value))
   batch, num_rows, heads, size = ops.shape(context)
   return ops.reshape(context, (batch, num_rows, heads * size)), probs
