@@ -105,13 +105,12 @@ class RelativePositionBias(_RelativePositionBiasArguments, layer.Layer):
     places = ops.arange(ops.shape(hidden)[1])[None]
     return self._biases(places, places)
 
-  def extend(self, hidden, places):
+  def extend(self, own, places):
     """Returns the biases of the last tokens of texts, float32 [R, N, Q, S].
 
     Args: as of `RotaryEmbedding.extend`.
     """
-    num_before = ops.shape(places)[1] - ops.shape(hidden)[1]
-    return self._biases(places[:, num_before:], places)
+    return self._biases(own, places)
 
   def _biases(self, rows, columns):
     """Returns the biases [B, N, Q, S] of places [B, Q] and [B, S]."""

@@ -165,18 +165,18 @@ class RotaryEmbedding(_RotaryEmbeddingArguments, layer.Layer):
     coarse = ops.round(table * 256.0) / 256.0
     return ops.concatenate([coarse, table - coarse], axis=-1)
 
-  def extend(self, hidden, places):
+  def extend(self, own, places):
     """Returns as `call`, of the last tokens of texts.
 
     Args:
-      hidden: float [R, Q, H], of the tokens.
-      places: int [R, S], of all S tokens so far in their texts; -1: padding.
+      own: int [R, Q], the places of the tokens in their texts; -1: padding.
+      places: int [R, S], those of all S tokens so far.
 
     Returns:
       float32 [R, Q, 1, 2 D].
     """
-    num_before = ops.shape(places)[1] - ops.shape(hidden)[1]
-    return self.call(hidden, ops.maximum(places[:, num_before:], 0))
+    del places
+    return self.call(own, ops.maximum(own, 0))
 
   def _table(self):
     """Returns the sines and cosines of all rows, float64 [table_size, D]."""

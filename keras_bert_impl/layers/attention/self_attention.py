@@ -382,7 +382,7 @@ class SelfAttention(_SelfAttentionArguments, layer.Layer):
       self._for_each_head(self.key(hidden), self.heads_shape(hidden)),
       self._for_each_head(self.value(hidden), self.heads_shape(hidden)),
     )
-    angles = [positions[x] for x in ("rotary",) if x in positions]
+    angles = [positions["rotary"]] if "rotary" in positions else []
     query, key, value = rotary.turned_heads(*heads, *angles)
     if cache:
       key = ops.concatenate([cache["key"], key], axis=2)

@@ -213,7 +213,7 @@ class Decoder(_DecoderArguments, layer.Layer):
       the last one normalized.
     """
     hidden = self.embeddings(ids, table, training=training)
-    told = extension.tell(self.tellers, hidden, None)
+    told = extension.tell(self.tellers, lambda layer: layer(hidden))
     memory = ops.cast(memory, self.compute_dtype)
     states = [hidden]
     for index, block in enumerate(self.blocks):

@@ -5,20 +5,18 @@ from keras import ops
 from keras_bert_impl.layers.blocks import embeddings
 
 
-def tell(tellers, hidden, position_ids):
+def tell(tellers, ask):
   """Returns what layers tell of positions to each block, a list of dicts.
 
   Args:
     tellers: as of `parts.Part`, or None for nothing.
-    hidden: float [B, L, H], the first states.
-    position_ids: int [B, L], or None.
+    ask: function of a layer that returns what it tells; called once for each,
+      however many blocks it tells.
   """
-  found = {}
-  for by_name in tellers or ():
-    for layer in by_name.values():
-      if layer not in found:
-        found[layer] = layer(hidden, position_ids)
-  return [{k: found[x] for k, x in by.items()} for by in tellers or ()]
+  tellers = tellers or ()
+  layers = dict.fromkeys(x for by_name in tellers for x in by_name.values())
+  found = {layer: ask(layer) for layer in layers}
+  return [{k: found[x] for k, x in by_name.items()} for by_name in tellers]
 
 
 def places(cache, input_mask):
@@ -51,12 +49,16 @@ def through(blocks, tellers, hidden, cache, places, memory=None):
     places: int32 [R, P + Q], as of `places`.
     memory: {"layer_0": as of `SelfAttention.look`, ...}, or None.
   """
+  own = places[:, ops.shape(places)[1] - ops.shape(hidden)[1] :]
+  told = tell(tellers, lambda layer: layer.extend(own, places))
   grown = {"places": places}
   for index, block in enumerate(blocks):
     name = f"layer_{index}"
-    by_name = tellers[index] if tellers else {}
-    told = {k: x.extend(hidden, places) for k, x in by_name.items()}
     hidden, grown[name] = block.extend(
-      hidden, cache.get(name, {}), places, told, memory and memory[name]
+      hidden,
+      cache.get(name, {}),
+      places,
+      told[index] if told else {},
+      memory and memory[name],
     )
   return hidden, grown

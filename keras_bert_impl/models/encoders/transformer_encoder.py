@@ -225,7 +225,7 @@ def _told(config, dtype, hidden, position_ids):
   """Returns the layers that tell of positions, and what they or a part tell."""
   tellers = parts.ask("tellers", config, dtype)
   if tellers:
-    return tellers, extension.tell(tellers, hidden, position_ids)
+    return tellers, extension.tell(tellers, lambda x: x(hidden, position_ids))
   return None, parts.ask("positions", config, dtype, hidden, position_ids)
 
 
