@@ -110,18 +110,22 @@ class _OnIds(tf.Module, abc.ABC):
     segments = {features.SEGMENT_IDS: tf.zeros_like(rows[features.INPUT_IDS])}
     return self.load_model()(segments | rows)
 
+  def held_weights(self):
+    """Returns the weights of the model, [(variable, tensor of its value)]."""
+    return [
+      (weight, tf.convert_to_tensor(held))
+      for weight, held in zip(
+        self._model().weights, self.model_weights, strict=True
+      )
+    ]
+
   def load_model(self):
     """Returns the model with the weights held, a function of its inputs.
 
     Its outputs are float32. Logits that are no numbers are an error of the
     request, but in formats for clients, whose runtimes have none.
     """
-    model = self._model()
-    weights = [
-      (weight, tf.convert_to_tensor(held))
-      for weight, held in zip(model.weights, self.model_weights, strict=True)
-    ]
-
+    model, weights = self._model(), self.held_weights()
     pads_left = (
       self.has_pooler
       and model.config.pads_left

@@ -78,7 +78,7 @@ class GenerationServable(servables.Servable):
       is_cut bool [B]: whether a prompt has more tokens than max_seq_length.
     """
     ids, mask, is_cut = self._prompts(text)
-    with keras.StatelessScope(self._weights()):
+    with keras.StatelessScope(self.held_weights()):
       decoder = decoders.of_model(self._model(), self.start)
       find = search.Search(decoder, self.search_settings, self.token_ids)
       found = find(decoder.begin(ids, mask))
@@ -173,11 +173,6 @@ class GenerationServable(servables.Servable):
     # Tokens of byte-level BPE may end within a character.
     texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8")
     return tf.reshape(texts, shape[:2])
-
-  def _weights(self):
-    """Returns the weights of the model, [(variable, tensor)]."""
-    held = map(tf.convert_to_tensor, self.model_weights)
-    return [*zip(self._model().weights, held, strict=True)]
 
   def _outputs(self, ids, mask, others):
     """Returns token_logits float32 [B, L or T, V] of all places."""
