@@ -153,11 +153,15 @@ class Answering(calls.Public, typing.Generic[Input, Answer]):
       ValueError: an input is none, the model has not been trained for it, or
         its logits are no numbers.
     """
+    return self._predict(inputs, batch_size, {})
+
+  def _predict(self, inputs, batch_size, values):
+    """Returns as `predict`, with {option of the servable: value}."""
     options.check_numbers(options.POSITIVE, batch_size=batch_size)
     if not records.is_columns(inputs) and self._is_single(inputs):
-      return self.predict([inputs], batch_size)[0]
+      return self._predict([inputs], batch_size, values)[0]
     questions = self._questions(inputs)
-    answer = self._answering(questions)
+    answer = self._signature(self._servable_options(questions) | values)
     answers = [None] * len(questions)
     # The longest first: if they do not fit into memory, that shows at once.
     order = np.argsort([-_size(question) for question in questions])
@@ -167,20 +171,11 @@ class Answering(calls.Public, typing.Generic[Input, Answer]):
         name: _tensor([questions[place][name] for place in places])
         for name in questions[0]
       }
-      outputs = self._outputs(answer, batch)
+      outputs = _outputs(self.checkpoint, answer, batch)
       for number, place in enumerate(places):
         row = {name: values[number] for name, values in outputs.items()}
         answers[place] = self._answer(row)
     return answers
-
-  def _outputs(self, answer, batch):
-    """Returns {output: array} of a batch of questions."""
-    try:
-      return {k: v.numpy() for k, v in answer(**batch).items()}
-    except tf.errors.InvalidArgumentError as error:
-      if servables.NO_NUMBERS not in error.message:
-        raise
-      raise ValueError(f"{self.checkpoint}: {servables.NO_NUMBERS}.") from error
 
   def export(
     self,
@@ -227,17 +222,15 @@ class Answering(calls.Public, typing.Generic[Input, Answer]):
     del questions
     return {}
 
-  def _answering(self, questions):
-    """Returns the function that answers batches of questions."""
-    made_with = self._servable_options(questions), self._opened.changed_sum()
+  def _signature(self, values, name=servables.SERVING_DEFAULT):
+    """Returns a signature of the servable with some options, traced once."""
+    made_with = values, self._opened.changed_sum()
     if self._servable is None or made_with != self._made_with:
       # Held, because the functions do not hold its variables.
-      self._servable = self._make_servable(**made_with[0])
-      signature = self._servable.signatures["serving_default"]
-      # Of a model after the other, TensorFlow would warn of tracing too often.
-      self._signature = signature.get_concrete_function()
-      self._made_with = made_with
-    return self._signature
+      self._servable = self._make_servable(**values)
+      self._signatures, self._made_with = self._servable.signatures, made_with
+    # Of a model after the other, TensorFlow would warn of tracing too often.
+    return self._signatures[name].get_concrete_function()
 
   def _make_servable(self, **values):
     check_trained(self)
@@ -270,6 +263,16 @@ def known_task(checkpoint, kind):
 def given(**values):
   """Returns the values that are not None."""
   return {name: value for name, value in values.items() if value is not None}
+
+
+def _outputs(checkpoint, answer, batch):
+  """Returns {output: array} of a batch of questions."""
+  try:
+    return {k: v.numpy() for k, v in answer(**batch).items()}
+  except tf.errors.InvalidArgumentError as error:
+    if servables.NO_NUMBERS not in error.message:
+      raise
+    raise ValueError(f"{checkpoint}: {servables.NO_NUMBERS}.") from error
 
 
 def _size(question):

@@ -62,7 +62,6 @@ class TextGenerator(answering.Answering[str, list[Generated]]):
 
   kind = generation_kind.KIND
   head = heads.GENERATION
-  _settings = {}
 
   def generate(
     self,
@@ -87,11 +86,7 @@ class TextGenerator(answering.Answering[str, list[Generated]]):
     Raises:
       ValueError: a setting is wrong, or a prompt is no str.
     """
-    known, self._settings = self._settings, settings
-    try:
-      return self.predict(prompts, batch_size)
-    finally:
-      self._settings = known
+    return self._predict(prompts, batch_size, settings)
 
   def score(
     self, prompt: str, candidates: Sequence[str], batch_size: int = 32
@@ -110,8 +105,7 @@ class TextGenerator(answering.Answering[str, list[Generated]]):
     """
     prompt = records.checked_text(prompt, "prompt")
     candidates = records.strings_of(candidates, "candidates")
-    servable = self._make_servable()
-    score = servable.signatures[generation_servable.SCORE]
+    score = self._signature({}, generation_servable.SCORE)
     found = []
     for start in range(0, len(candidates), batch_size):
       part = candidates[start : start + batch_size]
@@ -165,10 +159,6 @@ class TextGenerator(answering.Answering[str, list[Generated]]):
     if not count:
       raise ValueError("texts must have at least two tokens.")
     return float(np.exp(total / count))
-
-  def _servable_options(self, questions):
-    del questions
-    return self._settings
 
   def _answer(self, row):
     return [
