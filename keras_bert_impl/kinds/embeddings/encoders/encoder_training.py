@@ -135,12 +135,13 @@ class TrainableEncoder(
     self.checkpoint = trained.checkpoint
 
   def _holds_checkpoint(self):
-    path = self.checkpoint
-    if path is None or not folders.is_one(path):
+    if self.checkpoint is None:
       return False
-    if folders.read(path).head != self.head:
+    folder = folders.read(self.checkpoint)
+    # Of another checkpoint it makes the vectors only as they are chosen here.
+    if not folder.modules or folder.head != self.head:
       return False
-    stored = self.from_checkpoint(path)
+    stored = self.from_checkpoint(self.checkpoint)
     has_more = len(self.model.weights) != len(stored.model.weights)  # Adapters.
     return stored.texts == self.texts and not has_more and self._is_as(stored)
 
