@@ -4,7 +4,6 @@ from keras_bert_impl.models.checkpoint_loading import from_checkpoint
 from keras_bert_impl.models.encoders.bidirectional_pair import BidirectionalPair
 from keras_bert_impl.models.encoders.elmo_encoder import ElmoEncoder
 from keras_bert_impl.models.encoders.encoder_choice import make as make_encoder
-from keras_bert_impl.models.encoders.encoder_decoder import EncoderDecoder
 from keras_bert_impl.models.encoders.encoder_model import Model
 from keras_bert_impl.models.encoders.transformer_encoder import (
   TransformerEncoder,
@@ -12,6 +11,7 @@ from keras_bert_impl.models.encoders.transformer_encoder import (
 from keras_bert_impl.models.encoders.xlnet_encoder import XLNetEncoder
 from keras_bert_impl.models.heads.answer_beam import AnswerBeam
 from keras_bert_impl.models.heads.embedding_model import EmbeddingModel
+from keras_bert_impl.models.heads.encoder_decoder import EncoderDecoder
 from keras_bert_impl.models.heads.feature_models import FeatureTagger
 from keras_bert_impl.models.heads.masked_language_model import (
   MaskedLanguageModel,

@@ -15,12 +15,12 @@ from keras_bert_impl.models.encoders import (
   bidirectional_pair,
   elmo_encoder,
   encoder_choice,
-  encoder_decoder,
   transformer_encoder,
   xlnet_encoder,
 )
 from keras_bert_impl.models.heads import (
   answer_beam,
+  encoder_decoder,
   masked_language_model,
   multiple_choice,
   question_answering,

@@ -60,88 +60,13 @@ class DecoderConfig(parts.Part):
       intermediate_size=width,
       use_causal_mask=True,
       relative_attention_one_sided=self.relative_attention_num_buckets > 0,
+      type_vocab_size=0,
+      task_type_vocab_size=0,
       num_decoder_layers=0,
       num_decoder_attention_heads=None,
       decoder_intermediate_size=None,
       scale_logits=False,
     )
-
-
-@dataclasses.dataclass(eq=False, repr=False)
-class _DecoderEmbeddingsArguments(layer.Arguments):
-  max_position_embeddings: int = 512
-  position_embedding_type: str = "learned"
-  position_offset: int = 0
-  scales: bool = False
-  dropout_rate: float = 0.1
-  layer_norm_eps: float = 1e-12
-  use_norm: bool = True
-  initializer_range: float = 0.02
-
-
-class DecoderEmbeddings(_DecoderEmbeddingsArguments, layer.Layer):
-  """Embeddings of a decoder: rows of a table that is given, and positions.
-
-  Args:
-    max_position_embeddings: int, rows of the position table.
-    position_embedding_type: "learned", "sinusoidal" or "none".
-    position_offset: int, row of the position table of the first token.
-    scales: bool, whether rows are multiplied by the root of their width.
-    dropout_rate: float in [0, 1).
-    layer_norm_eps: float.
-    use_norm: bool, whether there is LayerNorm.
-    initializer_range: float, standard deviation.
-    **kwargs: of `keras.layers.Layer`.
-
-  Source: Vaswani et al. 2017, section 3.4; Lewis et al. 2020 (BART).
-  """
-
-  of_keras = {"autocast": False}
-
-  def build(self, ids_shape, table_shape):
-    """Creates the weights."""
-    length, width = self.max_position_embeddings, table_shape[-1]
-    if self.position_embedding_type == "learned":
-      self.position_embeddings = self._weight(
-        "position_embeddings", length, width, autocast=False
-      )
-    elif self.position_embedding_type == "sinusoidal":
-      self.position_embeddings = embeddings.sinusoidal(length, width)
-    shape = (*ids_shape, width)
-    self.layer_norm = self._layer_norm(shape) if self.use_norm else None
-    self.dropout = self._dropout(shape, self.dropout_rate)
-
-  def call(self, ids, table, position_ids=None, training=False):
-    """Embeds tokens: int [B, T] and a table [V, H] -> float [B, T, H].
-
-    Args:
-      ids: int [B, T].
-      table: float [V, H].
-      position_ids: int [B, T], from 0 on. None: the places in the row.
-      training: bool.
-
-    Raises:
-      ValueError: T is above what the position table has.
-    """
-    embeddings.check_length(ids.shape[1], self)
-    hidden = ops.take(table, ops.cast(ids, "int32"), axis=0)
-    if self.scales:
-      hidden = hidden * table.shape[-1] ** 0.5
-    if self.position_embedding_type != "none":
-      rows = ops.convert_to_tensor(self.position_embeddings)
-      if position_ids is None:
-        position_ids = ops.arange(ops.shape(ids)[1])[None]
-      hidden = hidden + ops.take(
-        rows, position_ids + self.position_offset, axis=0
-      )
-    hidden = ops.cast(hidden, self.compute_dtype)
-    hidden = hidden if self.layer_norm is None else self.layer_norm(hidden)
-    return self.dropout(hidden, training=training)
-
-  def compute_output_spec(self, ids, table, *args, **kwargs):
-    """Returns the shape and dtype of `call`."""
-    embeddings.check_length(ids.shape[1], self)
-    return keras.KerasTensor((*ids.shape, table.shape[-1]), self.compute_dtype)
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -162,33 +87,20 @@ class Decoder(_DecoderArguments, layer.Layer):
   of_keras = {"autocast": False}
 
   def __post_init__(self):
-    config, dtype = self.config, self.dtype_policy
-    own = config.of_decoder()
-    kind = config.position_embedding_type
-    self.embeddings = DecoderEmbeddings(
-      config.max_position_embeddings,
-      kind if kind in embeddings.TABLES else "none",
-      config.position_offset,
-      scales=config.scale_embeddings,
-      dropout_rate=config.hidden_dropout_prob,
-      layer_norm_eps=config.layer_norm_eps,
-      use_norm=config.embeddings_norm,
-      initializer_range=config.initializer_range,
-      dtype=dtype,
-      name="embeddings",
-    )
+    own, dtype = self.config.of_decoder(), self.dtype_policy
+    self.embeddings = embeddings.of_config(own, dtype, has_words=False)
     self.blocks = transformer_block.BlockConfig.blocks(
       own, dtype, has_cross_attention=True
     )
     self.tellers = parts.ask("tellers", own, dtype)
     self.norm = None
-    if config.norm_first:
+    if own.norm_first:
       self.norm = transformer_block.final_norm(own, dtype)
 
   def build(self, ids_shape, table_shape, **other_shapes):
     """Creates the weights."""
     shape = (*ids_shape, table_shape[-1])
-    self.embeddings.build(ids_shape, table_shape)
+    self.embeddings.build(ids_shape)
     for by_name in self.tellers or ():
       for teller in by_name.values():
         if not teller.built:
@@ -212,7 +124,7 @@ class Decoder(_DecoderArguments, layer.Layer):
       list of float [B, T, H]: the embeddings, then the output of each block;
       the last one normalized.
     """
-    hidden = self.embeddings(ids, table, training=training)
+    hidden, _ = self.embeddings(ids, None, training=training, table=table)
     told = extension.tell(self.tellers, lambda layer: layer(hidden))
     memory = ops.cast(memory, self.compute_dtype)
     states = [hidden]
@@ -266,7 +178,7 @@ class Decoder(_DecoderArguments, layer.Layer):
       Tuple of the last states float [R, Q, H], and the cache with the tokens.
     """
     own, places = extension.places(cache, ops.ones_like(ids))
-    hidden = self.embeddings(ids, table, own)
+    hidden, _ = self.embeddings(ids, None, None, own, table=table)
     hidden, cache = extension.through(
       self.blocks, self.tellers, hidden, cache, places, memory
     )

@@ -88,7 +88,11 @@ class EmbeddingsConfig(parts.Part):
   @property
   def num_ids(self):
     """How many ids there are in each input that is looked up, {name: int}."""
-    return {"input_ids": self.vocab_size, "segment_ids": self.type_vocab_size}
+    return {
+      "input_ids": self.vocab_size,
+      "decoder_ids": self.vocab_size,
+      "segment_ids": self.type_vocab_size,
+    }
 
   @property
   def max_sequence_length(self):
@@ -103,8 +107,15 @@ class EmbeddingsConfig(parts.Part):
     return self.max_position_embeddings - self.position_offset
 
 
-def of_config(config, dtype, make=None):
-  """Returns new `Embeddings`; `make` is called instead of the class."""
+def of_config(config, dtype, make=None, has_words=True):
+  """Returns new `Embeddings`.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    dtype: a dtype policy.
+    make: function that is called instead of the class, or None.
+    has_words: bool, as of `Embeddings`.
+  """
   kind = config.position_embedding_type
   return (make or Embeddings)(
     vocab_size=config.vocab_size,
@@ -122,6 +133,7 @@ def of_config(config, dtype, make=None):
     initializer_range=config.initializer_range,
     hidden_size=config.hidden_size if config.clears_padding else None,
     clears_padding=config.clears_padding,
+    has_words=has_words,
     dtype=dtype,
     name="embeddings",
   )
@@ -154,6 +166,7 @@ class _EmbeddingsArguments(layer.Arguments):
   use_norm: bool = True
   scales: bool = False
   task_type_vocab_size: int = 0
+  has_words: bool = True
 
 
 class Embeddings(_EmbeddingsArguments, layer.Layer):
@@ -178,6 +191,8 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
     scales: bool, whether the rows of words are multiplied by the root of E.
     task_type_vocab_size: int, rows of the table of tasks, of which the first is
       added to each token; 0: there is none.
+    has_words: bool, whether the table of words is its own; else it is given in
+      each call.
     **kwargs: of `keras.layers.Layer`.
 
   Source: google-research/bert, modeling.py, embedding_postprocessor; fairseq's
@@ -194,7 +209,8 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
     # Rows are gathered in float32 and cast, instead of the whole table.
     table = functools.partial(self._weight, autocast=False)
     length, width = self.max_position_embeddings, self.embedding_size
-    self.word_embeddings = table("word_embeddings", self.vocab_size, width)
+    if self.has_words:
+      self.word_embeddings = table("word_embeddings", self.vocab_size, width)
     if self.type_vocab_size:
       self.token_type_embeddings = table(
         "token_type_embeddings", self.type_vocab_size, width
@@ -222,16 +238,19 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
     input_mask=None,
     position_ids=None,
     training=False,
+    table=None,
   ):
     """Embeds a batch.
 
     Args:
       input_ids: int [B, L], in [0, V).
-      segment_ids: int [B, L], in [0, type_vocab_size).
+      segment_ids: int [B, L], in [0, type_vocab_size); None where there is no
+        table of them.
       input_mask: int [B, L], 1 for a token and 0 for padding; only positions
         with an offset depend on it. None: no padding.
       position_ids: int [B, L], from 0 on. None: counted in each row.
       training: bool.
+      table: float [V, E], of words, where the layer has none.
 
     Returns:
       Tuple of the hidden states [B, L, E or H] and the word embedding table
@@ -242,12 +261,14 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
         as `check_ids`, ids out of range.
     """
     check_length(input_ids.shape[1], self)
-    check_ids("input_ids", input_ids, self.vocab_size)
+    name = "input_ids" if self.has_words else "decoder_ids"
+    check_ids(name, input_ids, self.vocab_size)
     if self.type_vocab_size > 1:
       check_ids("segment_ids", segment_ids, self.type_vocab_size)
     input_ids = ops.cast(input_ids, "int32")
-    table = ops.convert_to_tensor(self.word_embeddings)
-    hidden = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, L, E]
+    words = self.word_embeddings if self.has_words else table
+    table = ops.convert_to_tensor(words)
+    hidden = ops.take(words, input_ids, axis=0)  # [B, L, E]
     if self.scales:
       hidden *= self.embedding_size**0.5
     if self.type_vocab_size == 1:

@@ -112,7 +112,8 @@ def token_scorer(encoder, use_mask_decoder=False, hidden=None):
   Args:
     encoder: `TransformerEncoder`.
     use_mask_decoder: bool, as `PretrainingModel`.
-    hidden: float [B, L, H], the states to read; None: the encoder's last ones.
+    hidden: float [B, L, H], the states to read, such as those of a decoder;
+      None: the encoder's last ones.
   """
   config = encoder.config
   if use_mask_decoder:
@@ -125,6 +126,7 @@ def token_scorer(encoder, use_mask_decoder=False, hidden=None):
     tie_word_embeddings=config.tie_word_embeddings,
     use_transform=config.decoder_transform,
     output_size=config.output_embedding_size,
+    input_scale=config.hidden_size**-0.5 if config.scale_logits else 1.0,
     dtype=encoder.dtype_policy,
     name="predictions",
   )

@@ -3,12 +3,13 @@
 import keras
 from keras import ops
 
-from keras_bert_impl import features, heads, layers
+from keras_bert_impl import features, heads
 from keras_bert_impl.layers.blocks import decoder as decoder_lib
 from keras_bert_impl.models.encoders import encoder_model, transformer_encoder
+from keras_bert_impl.models.heads import head_model, masked_language_model
 
 
-class EncoderDecoder(encoder_model.EncoderModel):
+class EncoderDecoder(head_model.HeadModel):
   """Transformer of an encoder and a decoder, such as BART and T5.
 
   Called with `input_ids`, `input_mask` (default 1) and `decoder_ids`, int32
@@ -16,14 +17,19 @@ class EncoderDecoder(encoder_model.EncoderModel):
   `token_logits`, float32 [B, T, V]: of the token that follows each. Padding of
   `decoder_ids` stands at the end.
 
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, ignore_class=-100))
+    model.fit({"input_ids": ids, "decoder_ids": decoder_ids}, labels)
+
   Args:
     config: `configs.EncoderConfig` with `num_decoder_layers`.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
 
+  Raises:
+    ValueError: the configuration has no decoder.
+
   Attributes:
-    encoder: the `TransformerEncoder`; its symbolic tensors belong to this
-      model too.
     decoder_states: list of symbolic tensors [B, T, H]: the embeddings of the
       decoder, then the output of each block; the last one normalized.
 
@@ -34,41 +40,36 @@ class EncoderDecoder(encoder_model.EncoderModel):
 
   def __init__(self, config, dtype=None, name="encoder_decoder"):
     arguments = dict(locals())
+    if not config.num_decoder_layers:
+      raise ValueError(
+        f"num_decoder_layers ({config.num_decoder_layers}) must be at least 1"
+        " in the configuration of an EncoderDecoder."
+      )
     encoder = transformer_encoder.TransformerEncoder(
       config, dtype, use_pooler=False
     )
-    dtype = encoder.dtype_policy
 
     # Inputs.
-    ids = keras.Input((None,), dtype="int32", name=features.DECODER_IDS)
+    ids = encoder_model.make_input(features.DECODER_IDS)
     inputs = {**encoder.input, features.DECODER_IDS: ids}
 
     # Wiring.
     with keras.name_scope("bert"):
-      decoder = decoder_lib.Decoder(config, dtype=dtype, name="decoder")
+      decoder = decoder_lib.Decoder(
+        config, dtype=encoder.dtype_policy, name="decoder"
+      )
       states = decoder(
         ids,
         encoder.embedding_table,
         encoder.hidden_states[-1],
         inputs[features.INPUT_MASK],
       )
-    head = layers.MaskedLanguageModelHead(
-      use_transform=False,
-      use_output_bias=config.decoder_bias,
-      tie_word_embeddings=config.tie_word_embeddings,
-      input_scale=config.hidden_size**-0.5 if config.scale_logits else 1.0,
-      initializer_range=config.initializer_range,
-      dtype=dtype,
-      name="predictions",
-    )
-    with keras.name_scope("cls"):
-      logits = head(states[-1], None, encoder.embedding_table)
-    super().__init__(config, dtype, inputs, {"token_logits": logits}, arguments)
+    logits = masked_language_model.token_scorer(encoder, hidden=states[-1])()
+    super().__init__(encoder, inputs, {"token_logits": logits}, arguments)
 
     # Attributes.
-    self.encoder = encoder
     self.decoder_states = states
-    self._decoder, self._head = decoder, head
+    self._decoder = decoder
 
   def memory(self, input_ids, input_mask):
     """Reads the first text, for `extend`.
@@ -99,4 +100,4 @@ class EncoderDecoder(encoder_model.EncoderModel):
     """
     table = ops.convert_to_tensor(self.encoder.embeddings.word_embeddings)
     hidden, cache = self._decoder.extend(decoder_ids, table, cache, memory)
-    return self._head(hidden, None, table), cache
+    return self.get_layer("predictions")(hidden, None, table), cache

@@ -1,0 +1,155 @@
+"""Encoder and decoder as a Keras model: built, trained and saved."""
+
+import pathlib
+
+import keras
+import numpy as np
+import pytest
+
+import keras_bert_impl as kb
+
+DATA = pathlib.Path(__file__).parents[1] / "data/decoders"
+SIZES = {
+  "vocab_size": 40,
+  "hidden_size": 32,
+  "num_hidden_layers": 2,
+  "num_decoder_layers": 1,
+  "num_attention_heads": 4,
+  "intermediate_size": 64,
+}
+PRESETS = ("bart_base", "t5_small_encoder")
+
+
+def model_of(preset, dtype=None, **changes):
+  keras.utils.set_random_seed(0)
+  config = kb.EncoderConfig.preset(preset, **SIZES, **changes)
+  return kb.EncoderDecoder(config, dtype=dtype)
+
+
+def batch():
+  """Returns inputs and labels: a text is copied, some labels are left out."""
+  ids = np.random.default_rng(0).integers(4, 40, (16, 6)).astype("int32")
+  first = np.full((16, 1), 2, "int32")
+  read = np.concatenate([first, ids[:, :-1]], axis=1)
+  labels = np.where(np.arange(6) < 5, ids, -100)
+  mask = np.ones_like(ids)
+  inputs = {"input_ids": ids, "input_mask": mask, "decoder_ids": read}
+  return inputs, labels
+
+
+def compiled(model):
+  loss = keras.losses.SparseCategoricalCrossentropy(
+    from_logits=True, ignore_class=-100
+  )
+  model.compile(keras.optimizers.Adam(1e-2), loss)
+  return model
+
+
+@pytest.mark.parametrize("dtype", [None, "mixed_bfloat16"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_fit_lowers_the_loss(preset, dtype):
+  inputs, labels = batch()
+  model = compiled(model_of(preset, dtype))
+  before = [np.array(weight) for weight in model.trainable_variables]
+  losses = model.fit(inputs, labels, epochs=12, verbose=0).history["loss"]
+  assert losses[-1] < 0.8 * losses[0]
+  for weight, old in zip(model.trainable_variables, before, strict=True):
+    # A bias of keys changes nothing: softmax takes it away.
+    if not weight.path.endswith("key/bias"):
+      assert np.abs(np.asarray(weight) - old).max() > 0, weight.path
+
+
+def test_labels_that_are_left_out_do_not_count():
+  inputs, labels = batch()
+  model = compiled(model_of("bart_base"))
+  loss = model.evaluate(inputs, labels, verbose=0)
+  logits = np.asarray(model(inputs)["token_logits"])
+  shares = np.asarray(keras.ops.log_softmax(logits))
+  chosen = np.take_along_axis(shares, np.maximum(labels, 0)[..., None], 2)
+  np.testing.assert_allclose(loss, -chosen[labels >= 0].mean(), rtol=1e-4)
+
+
+def test_there_is_dropout_in_training_alone():
+  inputs, _ = batch()
+  model = model_of("bart_base")
+  first, second, dropped = (
+    np.asarray(model(inputs, training=training)["token_logits"])
+    for training in (False, False, True)
+  )
+  np.testing.assert_array_equal(first, second)
+  assert np.abs(first - dropped).max() > 0.01
+  states = kb.Model(model.input, model.decoder_states)
+  known, drawn = (
+    [np.asarray(x) for x in states(inputs, training=training)]
+    for training in (False, True)
+  )
+  assert all(np.abs(a - b).max() > 0 for a, b in zip(known, drawn, strict=True))
+
+
+def test_paths_of_weights_are_those_of_google():
+  paths = {weight.path for weight in model_of("bart_base").weights}
+  assert {
+    "bert/embeddings/word_embeddings",
+    "bert/encoder/layer_1/attention/self/query/kernel",
+    "bert/decoder/embeddings/position_embeddings",
+    "bert/decoder/layer_0/attention/self/query/kernel",
+    "bert/decoder/layer_0/crossattention/output/LayerNorm/gamma",
+    "bert/decoder/layer_0/output/dense/kernel",
+    "cls/predictions/output_bias",
+  } <= paths
+
+
+def test_low_rank_adapters_are_in_encoder_and_decoder():
+  inputs, labels = batch()
+  model = model_of("t5_small_encoder")
+  kb.lora(model, rank=2)
+  trained = {w.path.split("lora_")[0] for w in model.trainable_variables}
+  half = "crossattention/self/query/"
+  assert {"bert/encoder/layer_0/attention/self/query/"} <= trained
+  assert {f"bert/decoder/layer_0/{half}"} <= trained
+  losses = compiled(model).fit(inputs, labels, epochs=4, verbose=0)
+  assert losses.history["loss"][-1] < losses.history["loss"][0]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_model_is_saved_and_loaded(preset, tmp_path):
+  inputs, _ = batch()
+  model = model_of(preset)
+  model.save(tmp_path / "model.keras")
+  loaded = keras.models.load_model(tmp_path / "model.keras")
+  assert [w.path for w in loaded.weights] == [w.path for w in model.weights]
+  first, second = (
+    np.asarray(each(inputs)["token_logits"]) for each in (model, loaded)
+  )
+  np.testing.assert_array_equal(first, second)
+
+
+def test_the_head_is_the_one_of_the_configuration():
+  model = model_of("bart_base", decoder_transform=True)
+  paths = {weight.path for weight in model.weights}
+  assert "cls/predictions/transform/dense/kernel" in paths
+
+
+def test_a_decoder_may_begin_from_an_encoder():
+  folder = DATA / "bart"
+  encoder = kb.from_checkpoint(folder)
+  with pytest.warns(UserWarning, match="bert/decoder/"):
+    model = kb.EncoderDecoder.from_encoder(encoder)
+  for weight, own in zip(encoder.weights, model.encoder.weights, strict=True):
+    np.testing.assert_array_equal(np.asarray(weight), np.asarray(own))
+  whole = kb.EncoderDecoder.from_checkpoint(folder)
+  assert type(whole) is type(kb.from_checkpoint(folder, heads=True))
+
+
+def test_an_encoder_alone_has_no_decoder():
+  config = kb.EncoderConfig.preset("bert_tiny")
+  with pytest.raises(ValueError, match=r"num_decoder_layers \(0\) must be"):
+    kb.EncoderDecoder(config)
+
+
+def test_ids_beyond_the_table_are_named():
+  inputs, _ = batch()
+  inputs["decoder_ids"][0, 0] = 40
+  for call in (model := model_of("bart_base")), model.predict:
+    with pytest.raises(ValueError, match=r"decoder_ids \(40\) must be from 0"):
+      call(inputs)
