@@ -120,7 +120,8 @@ class MaskedLanguageModelHead(_MaskedLanguageModelHeadArguments, base.Layer):
       masked = masked * self.input_scale
     if self.transform is not None:
       masked = self.transform(masked)  # [B * P, E]
-    logits = _score_words(self, masked, embedding_table)
+    is_step = masked_lm_positions is None and hidden.shape[1] == 1
+    logits = _score_words(self, masked, embedding_table, is_step)
     if self.output_bias is not None:
       logits = logits + self.output_bias
     return ops.reshape(
@@ -276,11 +277,11 @@ def _own_table(layer, shape):
   return layer._weight("output_weights", *shape, autocast=False)
 
 
-def _score_words(layer, x, embedding_table):
+def _score_words(layer, x, embedding_table, is_few=False):
   """[N, E] against the table [V, E], or the head's -> float32 [N, V]."""
   own = getattr(layer, "output_weights", None)
   table = embedding_table if own is None else own
-  scores = kernels.score_rows(x, ops.cast(table, layer.compute_dtype))
+  scores = kernels.score_rows(x, ops.cast(table, layer.compute_dtype), is_few)
   return ops.cast(scores, "float32")
 
 
