@@ -77,8 +77,9 @@ class SizesConfig(parts.Part):
     attention_probs_dropout_prob: dropout of the attention probabilities.
     initializer_range: standard deviation of the truncated normal initializer.
     layer_norm_eps: added to the variance in LayerNorm.
-    position_embedding_type: "learned" or "sinusoidal", added to the input;
-      "none"; or the `KIND` of another part, such as "rotary".
+    position_embedding_type: "learned", "sinusoidal" or "sinusoidal_halves",
+      added to the input; "none"; or the `KIND` of another part, such as
+      "rotary".
     model_type: a key of `families.FAMILIES`, the family whose published
       checkpoints have this model's layout. SpanBERT's is BERT's.
   """

@@ -120,7 +120,9 @@ def test_every_released_size_is_a_preset():
     t5_small_encoder t5_base_encoder t5_large_encoder
     mt5_small_encoder umt5_small_encoder
     ernie_3.0_base rembert roformer_base
+    t5_small t5_base t5_large
     bart_base bart_large gpt2 gpt2_medium gpt2_large gpt2_xl
+    transformer_tiny transformer_base transformer_big
   """
   assert set(configs.PRESETS) == {*small, *others.split()}
 

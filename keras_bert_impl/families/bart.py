@@ -62,20 +62,29 @@ def read(values, origin):
   del origin
   length = values.get(_LENGTH)
   values = values | ({} if length is None else {_LENGTH: length + OFFSET})
-  for decoders in _OF_DECODER.values():
-    # As the encoder's, which stands for both.
-    if values.get(decoders) == values.get(
-      decoders.replace("decoder", "encoder")
-    ):
-      values.pop(decoders, None)
-  return values
+  return without_equal_sizes(values)
+
+
+def without_equal_sizes(values):
+  """Returns values without sizes of the decoder that are the encoder's."""
+  same = [
+    key
+    for key in _OF_DECODER.values()
+    if values.get(key) == values.get(key.replace("decoder", "encoder"))
+  ]
+  return {key: value for key, value in values.items() if key not in same}
 
 
 def write(values, config):
   """Writes the same, and the sizes of the decoder; see `Family.write`."""
+  length = config.max_position_embeddings - OFFSET
+  return values | {_LENGTH: length} | decoder_sizes(config)
+
+
+def decoder_sizes(config):
+  """Returns the sizes of the decoder, {key: int}."""
   decoder = config.of_decoder()
-  return values | {
-    _LENGTH: config.max_position_embeddings - OFFSET,
+  return {
     "decoder_attention_heads": decoder.num_attention_heads,
     "decoder_ffn_dim": decoder.intermediate_size,
   }

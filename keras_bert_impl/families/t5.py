@@ -119,12 +119,16 @@ FAMILY = family.Family(
   name="t5",
   class_stem="T5",
   presets={
-    f"t5_{name}_encoder": DEFAULTS | IMPLIED | family.size(layers, hidden)
+    f"t5_{name}{ending}": DEFAULTS
+    | IMPLIED
+    | family.size(layers, hidden)
+    | {_DECODER_LAYERS: layers * is_whole, "scale_logits": is_whole}
     for name, layers, hidden in (
       ("small", 6, 512),
       ("base", 12, 768),
       ("large", 24, 1024),
     )
+    for ending, is_whole in (("_encoder", False), ("", True))
   },
   config_keys={
     "vocab_size": "vocab_size",

@@ -7,10 +7,11 @@ import re
 import numpy as np
 
 from keras_bert_impl.checkpoints.naming import mappings, names
+from keras_bert_impl.layers.blocks import embeddings
 
 _OUTPUT = "attention/output/dense/kernel"
 # Positions that all heads see in the same way, whatever their number.
-_ALIKE = ("learned", "sinusoidal", "none", "rotary")
+_ALIKE = (*embeddings.TABLES, "none", "rotary")
 _WEIGHTS = re.compile(
   rf"{names.LAYER}(\d+)/(?:attention/self/.*(?:kernel|bias)|{_OUTPUT})",
   re.DOTALL,

@@ -32,6 +32,8 @@ SIZES = {
   "camembert_base": 110,  # Martin et al. 2020, section 4
   "camembert_large": 335,
   "mpnet_base": 110,  # Song et al. 2020, section 3.1: BERT-Base's size
+  "transformer_base": 65,  # Vaswani et al. 2017, table 3
+  "transformer_big": 213,
 }
 
 # As counted in transformers 5.23, and the dense layer of the pooler, if any.
@@ -66,6 +68,16 @@ EXACT = {
   "ernie_3.0_base": 117_944_832,
   "rembert": 575_920_384,
   "roformer_base": 123_555_840 + 768 * 769,
+  # Whole, and with the bias of the output, which is no parameter there.
+  "transformer_tiny": 5_661_696 + 37000,
+  "transformer_base": 63_082_496 + 37000,
+  "transformer_big": 214_245_376 + 37000,
+  "bart_base": 139_420_416 + 50265,
+  "bart_large": 406_291_456 + 50265,
+  "t5_small": 60_506_624,
+  "t5_base": 222_903_552,
+  "t5_large": 737_668_096,
+  "gpt2": 124_439_808 + 768 * 769,
 }
 
 # Of published config.json files what tells the sizes; and the parameters that
@@ -191,9 +203,15 @@ import keras
 from keras_bert_impl import configs, models
 from keras_bert_impl.checkpoints.descriptions import config_json
 def count(config, num_hidden_layers):
-  config = dataclasses.replace(config, num_hidden_layers=num_hidden_layers)
+  has_decoder = config.num_decoder_layers > 0
+  config = dataclasses.replace(
+    config,
+    num_hidden_layers=num_hidden_layers,
+    num_decoder_layers=num_hidden_layers * has_decoder,
+  )
+  make = models.EncoderDecoder if has_decoder else models.make_encoder
   with keras.StatelessScope(initialize_variables=False):
-    return models.make_encoder(config).count_params()
+    return make(config).count_params()
 counts = {}
 found = {name: configs.EncoderConfig.preset(name) for name in sys.argv[2:]}
 for name, values in json.loads(sys.argv[1]).items():

@@ -29,7 +29,7 @@ def open_weights(read, path, declared):
 
   Raises:
     FileNotFoundError: nothing is declared: names differ between families.
-    ValueError: as `read`.
+    ValueError: as `read`; or encoder and decoder have other tables of words.
   """
   stored = read(path)
   if declared is None and [*stored] == [*STATIC.values()]:
@@ -39,6 +39,8 @@ def open_weights(read, path, declared):
   # An output matrix with a bias of its own reads no other.
   for name in sorted(stored, key=lambda name: ".decoder." not in name):
     ours = names.from_transformers(name, family, declared.head)
+    if ours == names.WORD_EMBEDDINGS and ours in origins:
+      _check_same_tables(stored, name, origins[ours], path)
     if ours is not None:
       origins.setdefault(ours, name)
   decoder, table = map(origins.get, (names.DECODER, names.WORD_EMBEDDINGS))
@@ -53,6 +55,15 @@ def open_weights(read, path, declared):
   transposed = {name for name in origins if names.is_transposed(name, family)}
   tensors = stored.renamed(origins, transposed)
   return columns.to_ours(tensors, declared.config), declared
+
+
+def _check_same_tables(stored, name, other, path):
+  """Raises ValueError if encoder and decoder have tables of their own."""
+  if stored.differ(name, other):
+    raise ValueError(
+      f"{other} and {name} in {path} differ: encoder and decoder must share the"
+      " table of words."
+    )
 
 
 def weight_files(path):

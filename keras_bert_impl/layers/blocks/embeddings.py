@@ -10,7 +10,7 @@ from keras import ops
 from keras_bert_impl.layers.basics import layer, parts
 
 # Kinds of positions that are rows of a table, added to the words'.
-TABLES = ("learned", "sinusoidal")
+TABLES = ("learned", "sinusoidal", "sinusoidal_halves")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,7 +178,8 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
     max_position_embeddings: int, rows of the position table.
     type_vocab_size: int, number of segments; with 1, segment ids are ignored;
       with 0, there is no table of them.
-    position_embedding_type: "learned", "sinusoidal" or "none".
+    position_embedding_type: "learned", "sinusoidal", "sinusoidal_halves" (all
+      sines before all cosines) or "none".
     position_offset: int, row of the position table that the first token takes.
       Where it is not 0, padding takes the row before it (RoBERTa: 2 and 1).
     dropout_rate: float in [0, 1).
@@ -221,8 +222,10 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
       )
     if self.position_embedding_type == "learned":
       self.position_embeddings = table("position_embeddings", length, width)
-    elif self.position_embedding_type == "sinusoidal":
-      self.position_embeddings = sinusoidal(length, width)
+    elif self.position_embedding_type in TABLES:
+      self.position_embeddings = sinusoidal(
+        length, width, self.position_embedding_type == "sinusoidal_halves"
+      )
     self.embed_proj = None
     if size != width:
       self.embed_proj = self._dense(
@@ -305,22 +308,26 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
     return hidden, keras.KerasTensor(table_shape, self.variable_dtype)
 
 
-def sinusoidal(length, size):
+def sinusoidal(length, size, in_halves=False):
   """Returns the sinusoidal position embeddings of the original Transformer.
 
   Args:
     length: int, number of positions.
     size: int, E.
+    in_halves: bool, whether all sines stand before all cosines.
 
   Returns:
     float32 array [length, E]: sine in the even, cosine in the odd columns.
 
-  Source: Vaswani et al. 2017, section 3.5.
+  Source: Vaswani et al. 2017, section 3.5; their code, tensor2tensor, and
+  Marian have halves.
   """
   column = np.arange(size)
   frequency = 1.0 / 10000.0 ** (2 * (column // 2) / size)
   angle = np.arange(length)[:, None] * frequency[None, :]
   table = np.where(column % 2 == 0, np.sin(angle), np.cos(angle))
+  if in_halves:
+    table = np.concatenate([table[:, ::2], table[:, 1::2]], axis=1)
   return table.astype("float32")
 
 
