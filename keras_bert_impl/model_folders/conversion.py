@@ -14,6 +14,9 @@ with epy.lazy_imports():
   from keras_bert_impl.checkpoints.descriptions import (
     description as description_lib,
   )
+  from keras_bert_impl.checkpoints.descriptions import (
+    generation_config,
+  )
   from keras_bert_impl.checkpoints.naming import mappings, names
   from keras_bert_impl.model_folders import (
     head_pruning,
@@ -158,6 +161,8 @@ def convert(config, measure_heads=None, labels=None, weights=()):
       checkpoint.folder, folder, layout.sentencepiece_file
     )
     tokenizer_json_writing.add(folder, description.config.model_type)
+    if description.generates and config.format != "google":
+      generation_config.write(checkpoint.folder, folder)
     task = task_file.read(checkpoint.folder)
     if task.get("head") == description.head and config.format != "google":
       task_file.write(folder, task)

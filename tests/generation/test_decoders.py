@@ -2,10 +2,13 @@
 
 import json
 import pathlib
+import shutil
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from keras.ops import convert_to_numpy
 
 import keras_bert_impl as kb
 from keras_bert_impl.generation import decoders, search, settings
@@ -57,9 +60,9 @@ def test_logits_and_states_are_those_of_the_reference(folder):
     for number, found in enumerate(states):
       expected = arrays[f"out.decoder_hidden_states.{number}"]
       scale = 1 + np.abs(expected[seen]).max()
-      error = np.abs(np.asarray(found) - expected)[seen].max() / scale
+      error = np.abs(convert_to_numpy(found) - expected)[seen].max() / scale
       assert error < max(1e-5, NOISE.get(folder.name, 0))
-  logits = np.asarray(model(inputs)["token_logits"])
+  logits = convert_to_numpy(model(inputs)["token_logits"])
   error = np.abs(logits - arrays["out.logits"])[seen].max()
   assert error < NOISE.get(folder.name, 1e-5)
 
@@ -84,8 +87,9 @@ def test_what_is_cached_gives_the_states_of_the_whole(folder):
   found = []
   for piece in pieces:
     states, cache = extend(read[:, piece], cache, mask[:, piece])
-    found.append(np.asarray(states))
-  found, whole = np.concatenate(found, axis=1)[seen], np.asarray(whole)[seen]
+    found.append(convert_to_numpy(states))
+  found = np.concatenate(found, axis=1)[seen]
+  whole = convert_to_numpy(whole)[seen]
   error = np.abs(found - whole).max()
   assert error < max(1e-5, NOISE.get(folder.name, 0))
 
@@ -98,8 +102,12 @@ def searched(model, values, ids, mask, **options):
   )
   decoder = decoders.of_model(model, values.get("decoder_start_token_id"))
   find = search.Search(decoder, settings.SearchSettings(**options), tokens)
-  graph = tf.function(lambda ids, mask: find(decoder.begin(ids, mask)))
-  return {k: v.numpy() for k, v in graph(ids, mask).items()}
+  run = lambda ids, mask: find(decoder.begin(ids, mask))  # noqa: E731
+  if keras.backend.backend() == "tensorflow":
+    run = tf.function(run)
+  else:
+    ids, mask = map(keras.ops.convert_to_tensor, (ids, mask))
+  return {k: convert_to_numpy(v) for k, v in run(ids, mask).items()}
 
 
 @pytest.mark.parametrize(
@@ -182,3 +190,38 @@ def test_a_checkpoint_is_written_as_it_was(tmp_path):
       for each in (folder, target)
     )
     assert {k: v for k, v in new.items() if k in old} == old
+    old, new = (
+      json.loads((each / "generation_config.json").read_text())
+      for each in (folder, target)
+    )
+    assert {k: v for k, v in new.items() if k in old} == old
+
+
+def test_the_ids_of_generation_are_those_of_the_source(tmp_path):
+  from keras_bert_impl.kinds.generation import token_ids
+  from keras_bert_impl.model_folders import conversion
+
+  source = tmp_path / "source"
+  shutil.copytree(FOLDERS[0], source)
+  (source / "generation_config.json").write_text(
+    json.dumps({"eos_token_id": [5, 6], "forced_bos_token_id": 7, "top_k": 9})
+  )
+  config = json.loads((source / "config.json").read_text())
+  config |= {"decoder_start_token_id": 8, "pad_token_id": 9}
+  (source / "config.json").write_text(json.dumps(config))
+  expected = token_ids.read(source)
+  assert expected[1] == 8 and expected[0].padding == 9
+  origin = source
+  for name in ("safetensors", "keras"):  # Each from the one before.
+    target = tmp_path / name
+    conversion.convert(
+      conversion.ConversionConfig(str(origin), str(target), format=name)
+    )
+    assert token_ids.read(target) == expected
+    values = json.loads((target / "generation_config.json").read_text())
+    assert values["top_k"] == 9
+    origin = target
+  encoder = pathlib.Path(__file__).parents[1] / "data/parity/umt5_encoder"
+  config = conversion.ConversionConfig(str(encoder), str(tmp_path / "encoder"))
+  conversion.convert(config)
+  assert not (tmp_path / "encoder/generation_config.json").exists()

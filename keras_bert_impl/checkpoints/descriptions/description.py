@@ -43,6 +43,12 @@ class Description:
   use_pooler: bool = True
   source: dict = dataclasses.field(default_factory=dict)
 
+  @property
+  def generates(self):
+    """Whether a model of it writes text."""
+    is_causal = self.head == heads.FILL_MASK and self.config.use_causal_mask
+    return is_causal or self.head == heads.TEXT_TO_TEXT
+
 
 def complete(declared, shapes, origin):
   """Completes a declared description from the weights: pooler, head, classes.

@@ -1,22 +1,8 @@
 """Ids with a meaning for the search, as a checkpoint's files say them."""
 
-import os
-
 from keras_bert_impl import files
+from keras_bert_impl.checkpoints.descriptions import generation_config
 from keras_bert_impl.generation import settings
-
-# The second one counts where both have a key.
-_FILES = ("config.json", "generation_config.json")
-_NONE = type(None)
-_TYPES = {
-  "bos_token_id": (int, _NONE),
-  "decoder_start_token_id": (int, _NONE),
-  "eos_token_id": (int, list, _NONE),
-  "forced_bos_token_id": (int, _NONE),
-  "forced_eos_token_id": (int, list, _NONE),
-  "pad_token_id": (int, _NONE),
-  "suppress_tokens": (list, _NONE),
-}
 
 
 def read(folder):
@@ -31,11 +17,7 @@ def read(folder):
   Raises:
     ValueError: a file is damaged.
   """
-  values = {}
-  for name in _FILES:
-    path = os.path.join(folder, name)
-    found = files.find_json(path, types=_TYPES) or {}
-    values |= {k: v for k, v in found.items() if k in _TYPES and v is not None}
+  values = generation_config.read(files.Folder(folder))
   end = _several(values.get("eos_token_id"))
   [last, *_] = [*_several(values.get("forced_eos_token_id")), None]
   padding = values.get("pad_token_id", end[0] if end else 0)
