@@ -42,7 +42,10 @@ def read(values, origin):
 
 def write(values, config):
   """Writes the sizes of the decoder; see `Family.write`."""
-  return values | bart.decoder_sizes(config)
+  # The last token is that of padding, and begins what is written.
+  last = config.vocab_size - 1
+  ids = dict.fromkeys(("decoder_start_token_id", "pad_token_id"), last)
+  return ids | values | bart.decoder_sizes(config)
 
 
 FAMILY = dataclasses.replace(
@@ -61,11 +64,9 @@ FAMILY = dataclasses.replace(
   },
   implied=_IMPLIED,
   constants={
-    "decoder_start_token_id": 58100,
     "eos_token_id": 0,
     "forced_eos_token_id": 0,
     "is_encoder_decoder": True,
-    "pad_token_id": 58100,
     "share_encoder_decoder_embeddings": True,
   },
   fixed={

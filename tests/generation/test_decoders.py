@@ -197,6 +197,14 @@ def test_a_checkpoint_is_written_as_it_was(tmp_path):
     assert {k: v for k, v in new.items() if k in old} == old
 
 
+def test_a_causal_head_without_weights_is_found_in_a_keras_file(tmp_path):
+  folder = next(each for each in FOLDERS if each.name == "gpt2")
+  model = kb.from_checkpoint(folder, heads=True)
+  model.save(tmp_path / "model.keras")
+  again = kb.from_checkpoint(tmp_path / "model.keras", heads=True)
+  assert type(again) is type(model)
+
+
 def test_the_ids_of_generation_are_those_of_the_source(tmp_path):
   from keras_bert_impl.kinds.generation import token_ids
   from keras_bert_impl.model_folders import conversion

@@ -28,6 +28,11 @@ NAME = "keras"
 
 _CONFIG = "config.json"
 _WEIGHTS = "model.weights.h5"
+# {class of a model: its head}, where the weights may not show it.
+_NOT_SHOWN = {
+  "MaskedLanguageModel": heads.FILL_MASK,
+  "MultipleChoice": heads.MULTIPLE_CHOICE,
+}
 _MOST_BYTES = 2**25  # of the zip file's directory, and of the configuration
 
 
@@ -59,10 +64,8 @@ def open_weights(path, declared):
     ) from error
   _check(model, path)
   declared = declared or description.Description(model.config)
-  declared = dataclasses.replace(declared, config=model.config)
-  # The weights show every other head.
-  if type(model).__name__ == "MultipleChoice":
-    declared = dataclasses.replace(declared, head=heads.MULTIPLE_CHOICE)
+  head = _NOT_SHOWN.get(type(model).__name__, declared.head)
+  declared = dataclasses.replace(declared, config=model.config, head=head)
   return names.completed(stored_tensors.StoredTensors(places)), declared
 
 
