@@ -50,6 +50,9 @@ def write_safetensors(folder, tensors, description, max_shard_size):
     origins[theirs] = name
     if theirs.endswith(".decoder.weight"):  # Beside it is no bias but its own.
       origins[f"{theirs.removesuffix('weight')}bias"] = names.OUTPUT_BIAS
+    if not description.config.tie_word_embeddings:
+      copies = family.copies.get(theirs, ())
+      origins |= dict.fromkeys(copies, name)
     if names.is_transposed(name, family):
       transposed.add(theirs)
   renamed = mappings.Renamed(tensors, origins, transposed)

@@ -148,6 +148,12 @@ FAMILY = family.Family(
     ("cls/predictions/output_bias", "final_logits_bias"),
     family.decoder("lm_head/weight"),
   ),
+  copies={
+    "model.shared.weight": (
+      "model.encoder.embed_tokens.weight",
+      "model.decoder.embed_tokens.weight",
+    )
+  },
   as_rows=("cls/predictions/output_bias",),
   every_head=("cls/predictions/",),
   prefix="model",

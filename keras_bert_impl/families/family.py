@@ -299,6 +299,8 @@ class Family:
       returns them as they are written; None where they are.
     columns: tuple of `Columns`, of layers whose matrices `transformers` has in
       another form.
+    copies: {name in `transformers`: tuple of names of the same parameter in
+      models whose output matrix is not the table}.
     as_rows: tuple of our names of vectors that are stored as matrices of a row.
     bare_heads: tuple of str, heads of models whose names have no prefix.
     transposes_kernels: bool, whether the matrices of dense layers are stored as
@@ -349,6 +351,7 @@ class Family:
   read: Callable | None = None
   write: Callable | None = None
   columns: tuple = ()
+  copies: dict = dataclasses.field(default_factory=dict)
   as_rows: tuple = ()
   bare_heads: tuple = ("encoder",)
   transposes_kernels: bool = True

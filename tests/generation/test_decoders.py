@@ -233,3 +233,18 @@ def test_the_ids_of_generation_are_those_of_the_source(tmp_path):
   config = conversion.ConversionConfig(str(encoder), str(tmp_path / "encoder"))
   conversion.convert(config)
   assert not (tmp_path / "encoder/generation_config.json").exists()
+
+
+@pytest.mark.parametrize(
+  "changes",
+  [
+    {"position_embedding_type": "rotary", "rotary_scaling": "dynamic"},
+    {"use_causal_mask": False},
+  ],
+)
+def test_what_cannot_be_read_on_is_refused(changes):
+  changes = {"use_causal_mask": True} | changes
+  config = kb.EncoderConfig.preset("bert_tiny", vocab_size=9, **changes)
+  encoder = kb.TransformerEncoder(config, use_pooler=False)
+  with pytest.raises(ValueError, match=r"\(('dynamic'|False)\) must be"):
+    encoder.extend(np.ones((1, 2), "int32"), {})

@@ -12,6 +12,7 @@ import tensorflow as tf
 from keras_bert_impl import features, options
 from keras_bert_impl.generation import decoders, search, settings
 from keras_bert_impl.kinds.generation import token_ids as token_ids_lib
+from keras_bert_impl.layers.basics import kernels
 from keras_bert_impl.serving import input_checks, servables
 
 SCORE = "score"
@@ -48,6 +49,7 @@ class GenerationServable(servables.Servable):
     self.search_settings = settings.SearchSettings(**values)
     room = _room(model, self.search_settings, max_seq_length)
     super().__init__(model, tokenizer, room)
+    self.longest_prompt = max_seq_length or room  # With no text to follow.
     for name, value in vars(self.search_settings).items():
       setattr(self, name, value)
     tokens = tokens or settings.TokenIds()
@@ -77,11 +79,12 @@ class GenerationServable(servables.Servable):
       num_tokens int32 [B, S]: tokens of each, that of its end included.
       is_cut bool [B]: whether a prompt has more tokens than max_seq_length.
     """
-    ids, mask, is_cut = self._prompts(text)
+    ids, mask, is_cut = self._prompts(text, self.max_seq_length)
     with keras.StatelessScope(self.held_weights()):
       decoder = decoders.of_model(self._model(), self.start)
       find = search.Search(decoder, self.search_settings, self.token_ids)
-      found = find(decoder.begin(ids, mask))
+      begun = decoder.begin(ids, mask)
+      found = find(begun._replace(logits=_checked(begun.logits)))
     texts = self._texts(found)
     return {
       "text": texts[:, 0],
@@ -104,7 +107,7 @@ class GenerationServable(servables.Servable):
     """
     tokenizer = self.tokenizer
     pieces = tokenizer.tokenize(candidate)
-    ids, mask, _ = self._prompts(text)
+    ids, mask, _ = self._prompts(text, self.longest_prompt)
     if self.config.num_decoder_layers:
       # As it would be written: with its end.
       ends = tf.fill([tf.shape(ids)[0], 1], self.token_ids.end[0])
@@ -124,6 +127,7 @@ class GenerationServable(servables.Servable):
     places = first[:, tf.newaxis] + tf.range(tf.shape(targets)[1])
     is_there = tf.sequence_mask(lengths, tf.shape(targets)[1])
     places = tf.where(is_there, places, 0)
+    logits = _checked(logits)
     rows = tf.gather(tf.nn.log_softmax(logits), places, batch_dims=1)
     found = tf.gather(rows, targets, batch_dims=2)
     return {
@@ -145,9 +149,12 @@ class GenerationServable(servables.Servable):
       SCORE: servables.make_signature(self.score, inputs, example)
     }
 
-  def _prompts(self, text):
+  def _prompts(self, text, longest):
     """Returns ids and mask int32 [B, L] of prompts; whether they are cut."""
-    inputs, is_cut = self.encode(text)
+    pieces = self.tokenizer.tokenize(text)
+    room = longest - self.tokenizer.num_special_tokens(1)
+    is_cut = pieces.row_lengths() > room
+    inputs = servables.as_inputs(self.tokenizer.assemble(pieces, None, longest))
     ids, mask = inputs[features.INPUT_IDS], inputs[features.INPUT_MASK]
     if self.tokenizer.framing.end and not self.config.num_decoder_layers:
       # A text that goes on has not ended.
@@ -182,6 +189,16 @@ class GenerationServable(servables.Servable):
       features.SEGMENT_IDS: tf.zeros_like(ids),
     }
     return self.load_model()(rows | others)["token_logits"]
+
+
+def _checked(logits):
+  """Returns logits, of which others than numbers are an error of the request.
+
+  But in formats for clients, whose runtimes have none.
+  """
+  if kernels.is_portable():
+    return logits
+  return tf.debugging.check_numerics(logits, servables.NO_NUMBERS)
 
 
 def _room(model, search_settings, max_seq_length):

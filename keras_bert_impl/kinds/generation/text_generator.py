@@ -1,12 +1,13 @@
 """Generates text, from Python."""
 
 import typing
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import heads
+from keras_bert_impl import heads, options
 from keras_bert_impl.estimators import answering, records
 from keras_bert_impl.kinds.generation import (
   generation_kind,
@@ -84,7 +85,8 @@ class TextGenerator(answering.Answering[str, list[Generated]]):
       best first; of one str, one list.
 
     Raises:
-      ValueError: a setting is wrong, or a prompt is no str.
+      ValueError: a setting is wrong, a prompt is no str, or the logits are no
+        numbers. Of a prompt that is cut, a warning says so.
     """
     return self._predict(prompts, batch_size, settings)
 
@@ -102,18 +104,41 @@ class TextGenerator(answering.Answering[str, list[Generated]]):
     Returns:
       list of N float, the logarithm of the probability of all tokens; of a
       decoder with that of the end.
+
+    Raises:
+      ValueError: an argument is no str, or prompt and candidate are longer than
+        the model.
     """
     prompt = records.checked_text(prompt, "prompt")
     candidates = records.strings_of(candidates, "candidates")
+    self._check_lengths(prompt, candidates)
     score = self._signature({}, generation_servable.SCORE)
     found = []
     for start in range(0, len(candidates), batch_size):
       part = candidates[start : start + batch_size]
-      answer = score(
-        text=tf.constant([prompt] * len(part)), candidate=tf.constant(part)
-      )
-      found += answer["score"].numpy().tolist()
+      batch = {"text": [prompt] * len(part), "candidate": part}
+      batch = {name: tf.constant(texts) for name, texts in batch.items()}
+      answer = answering.outputs_of(self.checkpoint, score, batch)
+      found += answer["score"].tolist()
     return found
+
+  def _check_lengths(self, prompt, candidates):
+    """Raises ValueError if a candidate has no room after the prompt."""
+    config, tokenizer = self.model.config, self.tokenizer
+    longest = config.longest_input
+    if longest is None:
+      return
+    pieces = tokenizer.tokenize([prompt, *candidates])
+    before, *lengths = pieces.row_lengths().numpy().tolist()
+    before += tokenizer.num_special_tokens(1)
+    if config.num_decoder_layers:
+      before = 1  # The token that begins the text.
+    for index, length in enumerate(lengths):
+      if before + length > longest:
+        raise ValueError(
+          f"candidates[{index}] has {length} tokens, with what stands before it"
+          f" {before + length}: {self.checkpoint} has {longest} positions."
+        )
 
   def perplexity(
     self, texts: Sequence[str], stride: int | None = None
@@ -129,7 +154,8 @@ class TextGenerator(answering.Answering[str, list[Generated]]):
       stride: int; default: half of a window.
 
     Raises:
-      ValueError: the model has a decoder, or the texts have not two tokens.
+      ValueError: the model has a decoder, the texts have not two tokens, or
+        stride is not from 1 to the length of a window.
 
     Source: transformers, docs/source/en/perplexity.md.
     """
@@ -140,7 +166,8 @@ class TextGenerator(answering.Answering[str, list[Generated]]):
         " left to right."
       )
     window = model.config.max_sequence_length
-    stride = stride or max(1, window // 2)
+    stride = max(1, window // 2) if stride is None else stride
+    options.check_integers(f"[1, {window}]", stride=stride)
     total, count = 0.0, 0
     for pieces in tokenizer.tokenize([*texts]).to_list():
       counted = 0
@@ -161,6 +188,13 @@ class TextGenerator(answering.Answering[str, list[Generated]]):
     return float(np.exp(total / count))
 
   def _answer(self, row):
+    if row["is_cut"]:
+      warnings.warn(
+        "A prompt was cut to"
+        f" {self._servable.max_seq_length} tokens, max_seq_length or what the"
+        " model's positions leave of it.",
+        stacklevel=4,
+      )
     return [
       {"text": text.decode(), "score": float(score), "num_tokens": int(number)}
       for text, score, number in zip(

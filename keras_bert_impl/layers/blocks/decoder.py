@@ -157,7 +157,11 @@ class Decoder(_DecoderArguments, layer.Layer):
 
     Returns:
       {"layer_0": as of `SelfAttention.look`, ...}.
+
+    Raises:
+      ValueError: as `extension.check`.
     """
+    extension.check(self.config.of_decoder())
     hidden = ops.cast(hidden, self.compute_dtype)
     return {
       f"layer_{index}": block.cross_attention.keys_values(hidden)

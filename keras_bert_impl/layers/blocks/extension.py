@@ -4,6 +4,32 @@ from keras import ops
 
 from keras_bert_impl.layers.blocks import embeddings
 
+# {field: value} without which a token depends on those that follow it.
+_ONLY = {
+  "conv_kernel_size": 0,
+  "relative_attention": False,
+  "rotary_scaling": "linear",
+}
+
+
+def check(config):
+  """Checks that tokens can be read after others whose keys are cached.
+
+  Args:
+    config: `configs.EncoderConfig`, of blocks that read from left to right.
+
+  Raises:
+    ValueError: they do not, or have a convolution, disentangled attention or
+      positions that are scaled by the length.
+  """
+  config.check_direction("left_to_right", "to read on from what is cached")
+  for name, only in _ONLY.items():
+    value = getattr(config, name)
+    if value != only:
+      raise ValueError(
+        f"{name} ({value!r}) must be {only!r} to read on from what is cached."
+      )
+
 
 def tell(tellers, ask):
   """Returns what layers tell of positions to each block, a list of dicts.

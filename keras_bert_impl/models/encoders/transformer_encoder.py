@@ -182,10 +182,9 @@ class TransformerEncoder(encoder_model.BareEncoder):
       `sequence_output` has them, and the cache with the tokens.
 
     Raises:
-      ValueError: the encoder does not read from left to right, or has a
-        convolution or disentangled attention, of which nothing is cached.
+      ValueError: as `extension.check`.
     """
-    _check_extends(self.config)
+    extension.check(self.config)
     if input_mask is None:
       input_mask = ops.ones_like(input_ids)
     own, places = extension.places(cache, input_mask)
@@ -227,17 +226,6 @@ def _told(config, dtype, hidden, position_ids):
   if tellers:
     return tellers, extension.tell(tellers, lambda x: x(hidden, position_ids))
   return None, parts.ask("positions", config, dtype, hidden, position_ids)
-
-
-def _check_extends(config):
-  """Raises ValueError unless an encoder of `config` has what `extend` needs."""
-  config.check_direction("left_to_right", "to read on from what is cached")
-  for name in ("conv_kernel_size", "relative_attention"):
-    if getattr(config, name):
-      raise ValueError(
-        f"{name} ({getattr(config, name)!r}) must be 0 or False to read on from"
-        " what is cached."
-      )
 
 
 class _AttentionProbs(keras.layers.Layer):

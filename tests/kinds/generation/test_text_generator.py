@@ -184,11 +184,70 @@ def test_wrong_settings_are_named(gpt, t5, tmp_path):
     ({"temperature": 0.5}, r"temperature \(0.5\) needs do_sample"),
     ({"num_return_sequences": 2}, r"must be at most num_beams"),
     ({"early_stopping": "yes"}, r"early_stopping \('yes'\)"),
+    ({"num_beams": 300}, r"num_beams \(300\) must be in \[1, 256\]"),
   ):
     with pytest.raises(ValueError, match=message):
       generator.generate(["a"], **settings)
+  for stride in (0, 81):
+    with pytest.raises(ValueError, match=rf"stride \({stride}\) must be"):
+      generator.perplexity(["a b"], stride)
   with pytest.raises(ValueError, match="has a decoder"):
     kb.TextGenerator.from_checkpoint(t5).perplexity(["a b"])
   bert = pathlib.Path(__file__).parents[2] / "data/parity/bert_classifier"
   with pytest.raises(ValueError, match="--head=generation does not fit"):
     kb.TextGenerator.from_checkpoint(bert).generate(["a"])
+
+
+def test_a_beam_for_each_token_is_the_most(tmp_path):
+  source = pathlib.Path(__file__).parents[2] / "data/decoders/gpt2"
+  folder = tmp_path / "few"
+  shutil.copytree(source, folder)
+  config = json.loads((folder / "config.json").read_text())
+  size = config["vocab_size"]
+  vocab = {f"w{number}": number for number in range(size - 1)} | {"[UNK]": 119}
+  (folder / "tokenizer.json").write_text(
+    json.dumps(
+      {
+        "version": "1.0",
+        "added_tokens": [],
+        "pre_tokenizer": {"type": "Whitespace"},
+        "model": {"type": "WordLevel", "vocab": vocab, "unk_token": "[UNK]"},
+      }
+    )
+  )
+  generator = kb.TextGenerator.from_checkpoint(folder)
+  with pytest.raises(ValueError, match=rf"num_beams \({size + 1}\) must be at"):
+    generator.generate(["w1 w2"], num_beams=size + 1, max_new_tokens=2)
+
+
+def test_a_prompt_that_is_cut_is_told(folder):
+  generator = kb.TextGenerator.from_checkpoint(folder)
+  with pytest.warns(UserWarning, match="A prompt was cut to"):
+    generator.generate(["the cat " * 90], max_new_tokens=2)
+
+
+def test_what_is_scored_has_the_room_of_the_model(gpt):
+  generator = kb.TextGenerator.from_checkpoint(gpt)
+  tokenizer, prompt = generator.tokenizer, "x" * 60
+  [pieces] = tokenizer.tokenize([prompt]).to_list()
+  assert 80 - 64 < len(pieces) < 79  # Room that max_new_tokens would take.
+  [score] = generator.score(prompt, ["y"])
+  [found] = generator.score("x", [prompt[1:] + "y"])
+  [before] = generator.score("x", [prompt[1:]])
+  np.testing.assert_allclose(score, found - before, atol=1e-3)
+  with pytest.raises(ValueError, match=r"candidates\[1\] has .* 80 positions"):
+    generator.score("x", ["y", "y" * 200])
+
+
+def test_logits_that_are_no_numbers_are_named(folder):
+  generator = kb.TextGenerator.from_checkpoint(folder)
+  *_, last = [
+    w for w in generator.model.weights if w.path.endswith("LayerNorm/gamma")
+  ]
+  kept = np.array(last)
+  last.assign(kept * np.nan)
+  for settings in ({}, {"num_beams": 2}, {"do_sample": True}):
+    with pytest.raises(ValueError, match="logits of the model are NaN"):
+      generator.generate(["x"], max_new_tokens=2, **settings)
+  with pytest.raises(ValueError, match="logits of the model are NaN"):
+    generator.score("x", ["y"])
