@@ -153,3 +153,27 @@ def test_ids_beyond_the_table_are_named():
   for call in (model := model_of("bart_base")), model.predict:
     with pytest.raises(ValueError, match=r"decoder_ids \(40\) must be from 0"):
       call(inputs)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_attention_is_shown_of_encoder_decoder_and_between(preset):
+  inputs, _ = batch()
+  model = model_of(preset)
+  inputs["input_mask"][3, 4:] = 0
+  inputs["decoder_ids"] = inputs["decoder_ids"][:, :4]
+  found = kb.Model(model.input, model.attention_probs)(inputs)
+  shapes = {name: [x.shape for x in probs] for name, probs in found.items()}
+  assert shapes == {
+    "encoder": [(16, 4, 6, 6)] * 2,
+    "decoder": [(16, 4, 4, 4)],
+    "cross": [(16, 4, 4, 6)],
+  }
+  for probs in (x for several in found.values() for x in several):
+    np.testing.assert_allclose(np.asarray(probs).sum(-1), 1, atol=1e-5)
+  [own], [cross] = (np.asarray(found[name]) for name in ("decoder", "cross"))
+  assert np.triu(own, 1).max() == 0
+  assert cross[3, :, :, 4:].max() == 0
+  # A memory of which one token alone is seen has all the attention.
+  inputs["input_mask"][:, 1:] = 0
+  found = kb.Model(model.input, model.attention_probs)(inputs)
+  assert np.asarray(found["cross"][0])[..., 0].min() == 1

@@ -148,6 +148,32 @@ class Decoder(_DecoderArguments, layer.Layer):
     states = range(1 + len(self.blocks))
     return [keras.KerasTensor(shape, self.compute_dtype) for _ in states]
 
+  def attention_probs(self, states, memory, memory_mask):
+    """Returns the attention probabilities of each block.
+
+    Args:
+      states: list of float [B, T, H], as `call` returned them.
+      memory: float [B, L, H].
+      memory_mask: int [B, L].
+
+    Returns:
+      list of (float [B, N, T, T], float [B, N, T, L]): to the tokens of the
+      text, and to the memory.
+    """
+    told = extension.tell(self.tellers, lambda layer: layer(states[0]))
+    memory, found = ops.cast(memory, self.compute_dtype), []
+    for index, block in enumerate(self.blocks):
+      positions = told[index] if told else {}
+      hidden = ops.cast(states[index], self.compute_dtype)
+      others = memory, memory_mask, positions
+      found.append(
+        (
+          block.attention_probs(hidden, positions=positions),
+          block.cross_attention_probs(hidden, *others),
+        )
+      )
+    return found
+
   def memory(self, hidden, mask):
     """Returns what `extend` looks at.
 

@@ -494,6 +494,19 @@ class TransformerBlock(_TransformerBlockArguments, base.Layer):
     read = self.attention_output.norm_before(hidden)
     return self.attention.attention_probs(read, attention_mask, positions)
 
+  def cross_attention_probs(self, hidden, memory, memory_mask, positions):
+    """Returns how tokens look at the memory, float [B, N, L, S]; as `call`."""
+    read = self.attention_output.norm_before(hidden)
+    context = self.attention(read, positions=positions)
+    hidden = self.attention_output(context, hidden)
+    _, probs = self.cross_attention(
+      memory,
+      memory_mask,
+      query_hidden=self.cross_output.norm_before(hidden),
+      return_attention_scores=True,
+    )
+    return probs
+
   @property
   def kind(self) -> self_attention.AttentionKind:
     """The kind of attention, as of `SelfAttention`."""

@@ -1,5 +1,7 @@
 """Encoder and decoder: a text is read, and another one is written."""
 
+import functools
+
 import keras
 from keras import ops
 
@@ -71,6 +73,25 @@ class EncoderDecoder(head_model.HeadModel):
     self.decoder_states = states
     self._decoder = decoder
 
+  @functools.cached_property
+  def attention_probs(self):
+    """Symbolic attention probabilities, made if asked for.
+
+    A dict of lists with one of each block: "encoder" [B, N, L, L], "decoder"
+    [B, N, T, T], and "cross" [B, N, T, L], of the decoder to the encoder.
+    """
+    found = _AttentionProbs(self._decoder)(
+      self.decoder_states,
+      self.encoder.hidden_states[-1],
+      self.input[features.INPUT_MASK],
+    )
+    own, cross = (list(probs) for probs in zip(*found, strict=True))
+    return {
+      "encoder": self.encoder.attention_probs,
+      "decoder": own,
+      "cross": cross,
+    }
+
   def memory(self, input_ids, input_mask):
     """Reads the first text, for `extend`.
 
@@ -101,3 +122,19 @@ class EncoderDecoder(head_model.HeadModel):
     table = ops.convert_to_tensor(self.encoder.embeddings.word_embeddings)
     hidden, cache = self._decoder.extend(decoder_ids, table, cache, memory)
     return self.get_layer("predictions")(hidden, None, table), cache
+
+
+class _AttentionProbs(keras.layers.Layer):
+  """The attention probabilities of a decoder, as a layer of a model.
+
+  Args:
+    decoder: `Decoder`, which is built.
+  """
+
+  def __init__(self, decoder):
+    super().__init__(dtype=decoder.dtype_policy)
+    self.decoder = decoder
+
+  def call(self, states, memory, memory_mask):
+    """Returns a list of pairs; as `Decoder.attention_probs`."""
+    return self.decoder.attention_probs(states, memory, memory_mask)
