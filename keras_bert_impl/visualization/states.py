@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert_impl import models
+from keras_bert_impl import features, models
 
 NUM_NEIGHBOURS = 5
 _TINY = 1e-12
@@ -42,6 +42,7 @@ class StateReader:
     layers: list of int from 1, as given or all.
     groups: list of str, the names of the G groups: "1", "2", ..., of a pair
       "1 →", ..., "1 ←", ...
+    num_heads: int, N.
 
   Raises:
     ValueError: the encoder shows no attention, has no such layer, or a layer is
@@ -64,9 +65,13 @@ class StateReader:
     ]
     states = [encoder.hidden_states[layer] for layer in (0, *self.layers)]
     self._hidden = keras.Model(encoder.input, states)
+    self.num_heads = encoder.config.num_attention_heads
     first, *_ = directions.values()
-    self._table = first.embeddings.word_embeddings
-    self._norms = np.maximum(_numpy(ops.norm(self._table, axis=-1)), _TINY)
+    self._set_table(first.embeddings.word_embeddings)
+
+  def _set_table(self, table):
+    self._table = table
+    self._norms = np.maximum(_numpy(ops.norm(table, axis=-1)), _TINY)
 
   def read(self, inputs):
     """Returns the `States` of a row, {name: int32 [1, L]} without padding."""
@@ -93,6 +98,62 @@ class StateReader:
     cosines /= self._norms[ids, None]
     cosines[np.arange(len(ids)), ids] = -np.inf
     return _largest(cosines, min(NUM_NEIGHBOURS, num_tokens - 1))
+
+
+class DecoderReader(StateReader):
+  """Reads the same of an encoder and a decoder, whose tokens make one row.
+
+  The L tokens are the S that the encoder reads, then those that the decoder
+  does. Where one stack has fewer layers, its last states stand for more.
+
+  Args:
+    model: `EncoderDecoder`.
+    layers: as of `StateReader`, of the deeper stack.
+
+  Attributes:
+    groups: "encoder 1", ..., "decoder 1", ..., "cross 1", ...
+  """
+
+  def __init__(self, model, layers=None):
+    config, probs = model.config, model.attention_probs
+    depths = {name: len(of_layers) for name, of_layers in probs.items()}
+    self.layers = _resolve_layers(layers, max(depths.values()))
+    self._chosen = [
+      (name, layer)
+      for name, depth in depths.items()
+      for layer in self.layers
+      if layer <= depth
+    ]
+    self.groups = [f"{name} {layer}" for name, layer in self._chosen]
+    self.num_heads = max(
+      config.num_attention_heads, config.of_decoder().num_attention_heads
+    )
+    self._attention = keras.Model(
+      model.input, [probs[name][layer - 1] for name, layer in self._chosen]
+    )
+    stacks = (model.encoder.hidden_states, model.decoder_states)
+    states = [
+      ops.concatenate([x[min(layer, len(x) - 1)] for x in stacks], axis=1)
+      for layer in (0, *self.layers)
+    ]
+    self._hidden = keras.Model(model.input, states)
+    self._set_table(model.encoder.embeddings.word_embeddings)
+
+  def read(self, inputs):
+    """Returns the `States` of a row; 0 where nothing can be looked at."""
+    hidden = np.stack(_arrays(self._hidden, inputs))
+    source, length = inputs[features.INPUT_IDS].shape[1], hidden.shape[1]
+    shape = (len(self.groups), self.num_heads, length, length)
+    attention = np.zeros(shape, np.float32)
+    first = {"encoder": (0, 0), "decoder": (source, source)}
+    found = _arrays(self._attention, inputs)
+    for group, (name, _), probs in zip(
+      attention, self._chosen, found, strict=True
+    ):
+      row, column = first.get(name, (source, 0))
+      heads, rows, columns = probs.shape
+      group[:heads, row : row + rows, column : column + columns] = probs
+    return States(attention, hidden)
 
 
 def neighbours(hidden):

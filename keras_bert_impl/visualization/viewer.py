@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import tensorflow as tf
 
 from keras_bert_impl import features, heads, kinds, options
 from keras_bert_impl.serving import text_row
@@ -35,7 +36,8 @@ class Viewer:
     layers: list of int, those to show, as of `states.StateReader`; None for
       all.
     name: str, what the page calls the model.
-    read: function, as of `text_row.make`; None for that of the head.
+    recorded: {name: value} of its training, as of `Servable.of_training`, for
+      how texts are read, and what a decoder begins with; None: nothing.
 
   Raises:
     ValueError: as `states.StateReader`.
@@ -50,7 +52,7 @@ class Viewer:
     labels=None,
     layers=None,
     name="",
-    read=None,
+    recorded=None,
   ):
     self._model = model
     self._encoder = getattr(model, "encoder", model)
@@ -63,8 +65,13 @@ class Viewer:
     self._tokens = [x.decode("utf-8", "replace") for x in tokenizer.token_texts]
     self._labels = self._tokens if head == heads.FILL_MASK else labels
     self._name = name
-    self._read = read or self._servable_class.reader({})
-    self._reader = states.StateReader(self._encoder, layers)
+    self._read = self._servable_class.reader(recorded or {})
+    self._start = None
+    if model.config.num_decoder_layers:
+      self._start = self._servable_class.of_training(recorded)["start"]
+      self._reader = states.DecoderReader(model, layers)
+    else:
+      self._reader = states.StateReader(self._encoder, layers)
 
   def view(self, text, text_pair=None, above=""):
     """Returns the `View` of a text or a pair.
@@ -73,16 +80,21 @@ class Viewer:
 
     Args:
       text: str; of a model that fills masks, with any number of them.
-      text_pair: str, or None.
+      text_pair: str, or None; of a model with a decoder, what it writes.
       above: str, HTML to be put before all else.
 
     Raises:
-      ValueError: not even a few tokens fit on a page.
+      ValueError: not even a few tokens fit on a page, or a decoder has no text.
     """
+    if self._start is not None and not text_pair:
+      raise ValueError(
+        f"text_pair ({text_pair!r}) must be the text that the model writes: it"
+        " has a decoder."
+      )
     texts = [text, text_pair] if text_pair else [text]
     length = self._max_seq_length
     while True:
-      row = text_row.make(self._tokenizer, texts, length, self._read)
+      row = self._row(texts, length)
       found = self._reader.read(row.inputs)
       html = page.render(self._content(row, found), found.attention, above)
       size, length = len(html.encode("utf-8")), len(row.tokens)
@@ -96,6 +108,29 @@ class Viewer:
           f" the {page.MOST_BYTES // 1000} kB of a page: give fewer layers."
         )
 
+  def _row(self, texts, length):
+    """Returns the `text_row.TextRow` of texts; a decoder's are one after one.
+
+    Args:
+      texts: list of one or two str.
+      length: int, most tokens; with a decoder, of each text.
+    """
+    if self._start is None:
+      return text_row.make(self._tokenizer, texts, length, self._read)
+    source, written = texts
+    row = text_row.make(self._tokenizer, [source], length, self._read)
+    pieces = self._read(self._tokenizer, written)
+    name = self._tokens[self._start]
+    tokens = [text_row.Token(name, name, 0)] + [
+      text_row.Token(text, self._tokens[index], 2) for index, text in pieces
+    ]
+    ids = [self._start, *(index for index, _ in pieces)]
+    return text_row.TextRow(
+      row.inputs | {features.DECODER_IDS: tf.constant([ids[:length]])},
+      row.tokens + tokens[:length],
+      row.num_tokens + len(tokens),
+    )
+
   def _content(self, row, found):
     """Returns all that the page shows besides attention, a JSON value."""
     places, cosines = states.neighbours(found.hidden)
@@ -105,8 +140,10 @@ class Viewer:
       "head": self._head,
       "groups": self._reader.groups,
       "layers": self._reader.layers,
-      "heads": config.num_attention_heads,
-      "direction": config.reading_direction or "",
+      "heads": self._reader.num_heads,
+      "direction": "decoder"
+      if self._start is not None
+      else config.reading_direction or "",
       "window": config.attention_window,
       "tokens": [[token.text, token.piece, token.side] for token in row.tokens],
       "numCut": row.num_tokens - len(row.tokens),
@@ -120,7 +157,9 @@ class Viewer:
 
   def _alike(self, row):
     """Returns [[token, cosine]] of the vocabulary for each token of a row."""
-    ids = row.inputs[features.INPUT_IDS].numpy()[0]
+    names = (features.INPUT_IDS, features.DECODER_IDS)
+    ids = [row.inputs[name].numpy()[0] for name in names if name in row.inputs]
+    ids = np.concatenate(ids)
     places, cosines = self._reader.neighbours_in_table(ids, len(self._tokens))
     return [
       [

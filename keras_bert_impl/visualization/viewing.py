@@ -47,7 +47,7 @@ def open_viewer(config, checkpoint_dir, head=None, layers=None, length=None):
     _labels(servable_class, trained.recorded),
     layers,
     os.path.basename(checkpoint_dir.rstrip("/")),
-    servable_class.reader(trained.recorded),
+    trained.recorded,
   )
 
 
