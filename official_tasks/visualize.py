@@ -36,7 +36,9 @@ class VisualizationConfig(model_files.TrainedModelConfig):
 
   text: str = options.required("Text to look at.")
   text_pair: str | None = options.common(
-    None, "Second text of a pair, such as the context of a question."
+    None,
+    "Second text of a pair, such as the context of a question; or what a model"
+    " with a decoder writes.",
   )
   output_file: str = options.common("attention.html", "Page to write.")
   layers: str | None = options.common(

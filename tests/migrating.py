@@ -24,7 +24,10 @@ _BLOCK = re.compile(r"```python\n(.*?)```", re.S)
 _PART = re.compile(r"^## (.*)$", re.M)
 # The first code of the last cell of a row.
 _RIGHT = re.compile(r"^\|.*\| [^`|]*`([^`|]*)`[^|]* \|$", re.M)
-OTHERS = ("KerasHub", "Model Garden", "google-research/bert", "bert-for-tf2")
+OTHERS = (
+  *("Generating text", "KerasHub", "Model Garden", "google-research/bert"),
+  "bert-for-tf2",
+)
 
 
 def sections():

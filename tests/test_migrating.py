@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert_impl import heads
 from keras_bert_impl.checkpoints.formats import safetensors_format
 from keras_bert_impl.checkpoints.naming import mappings
 from keras_bert_impl.model_folders import conversion
 from tests import migrating
+from tests.kinds.generation import test_text_generator
 
 pytestmark = pytest.mark.integration
 
@@ -33,7 +35,10 @@ LABELS = {
   "entities": ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"],
 }
 # Tracing takes most of the time of the others.
-IN_GRAPHS = ("A data set", "prepare_tf_dataset", "A SavedModel", "KerasHub")
+IN_GRAPHS = (
+  *("A data set", "prepare_tf_dataset", "A SavedModel", "KerasHub"),
+  "Generating text",
+)
 PRELUDE = "import keras\nimport tensorflow as tf\nimport keras_bert_impl as kb"
 SECTIONS = migrating.sections()
 RIGHT_COLUMNS = migrating.right_columns()
@@ -71,6 +76,14 @@ def _write_others(folder):
     str(folder / "bert-base-uncased"), str(folder / "uncased"), format="google"
   )
   conversion.convert(given)
+  ids = {"bos_token_id": 0, "eos_token_id": 0}
+  test_text_generator.write(
+    folder / "writer", "gpt2", "gpt2", heads.FILL_MASK, ids
+  )
+  ids = {"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0}
+  test_text_generator.write(
+    folder / "translator", "t5_small", "t5", heads.TEXT_TO_TEXT, ids
+  )
 
 
 def _add_positions(folder, size):
