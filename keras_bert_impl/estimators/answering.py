@@ -171,9 +171,9 @@ class Answering(calls.Public, typing.Generic[Input, Answer]):
         name: _tensor([questions[place][name] for place in places])
         for name in questions[0]
       }
-      outputs = _outputs(self.checkpoint, answer, batch)
+      found = outputs(self.checkpoint, answer, batch)
       for number, place in enumerate(places):
-        row = {name: values[number] for name, values in outputs.items()}
+        row = {name: values[number] for name, values in found.items()}
         answers[place] = self._answer(row)
     return answers
 
@@ -265,8 +265,17 @@ def given(**values):
   return {name: value for name, value in values.items() if value is not None}
 
 
-def _outputs(checkpoint, answer, batch):
-  """Returns {output: array} of a batch of questions."""
+def outputs(checkpoint, answer, batch):
+  """Returns {output: array} of a batch of questions.
+
+  Args:
+    checkpoint: str, which an error names.
+    answer: function of a signature.
+    batch: {input: tensor}.
+
+  Raises:
+    ValueError: the logits of the model are no numbers.
+  """
   try:
     return {k: v.numpy() for k, v in answer(**batch).items()}
   except tf.errors.InvalidArgumentError as error:

@@ -14,6 +14,7 @@ from keras_bert_impl.generation import decoders, search, settings
 from keras_bert_impl.kinds.generation import token_ids as token_ids_lib
 from keras_bert_impl.serving import input_checks, servables
 
+GENERATE = "generate"
 SCORE = "score"
 CANDIDATE = "candidate"
 
@@ -29,22 +30,27 @@ class GenerationServable(servables.Servable):
       would not fit into the model's positions together.
     tokens: `settings.TokenIds`; without an end, that is [SEP], if there is one.
     start: int, the id with which every text of a decoder begins; of a model
-      without one, the prompt in place of an empty one.
+      without one, the prompt in place of an empty one, if there is one.
     **values: fields of `settings.SearchSettings`.
 
   Raises:
     ValueError: as `Servable` and `settings.SearchSettings`; or the model has no
-      positions for max_new_tokens, or fewer tokens than beams.
+      positions for max_new_tokens, fewer tokens than beams, or a decoder
+      and no start.
   """
 
   head = "generation"
   options = options.names(settings.SearchSettings)
-  takes_ids = False
-  reads_logits = False
+  id_names = (features.INPUT_IDS, features.INPUT_MASK)
 
   def __init__(
     self, model, tokenizer, max_seq_length, tokens=None, start=None, **values
   ):
+    if model.config.num_decoder_layers and start is None:
+      raise ValueError(
+        "The decoder has no token to begin with: config.json must have"
+        " decoder_start_token_id."
+      )
     self.search_settings = settings.SearchSettings(**values)
     room = _room(model, self.search_settings, max_seq_length)
     super().__init__(model, tokenizer, room)
@@ -78,10 +84,7 @@ class GenerationServable(servables.Servable):
       is_cut bool [B]: whether a prompt has more tokens than max_seq_length.
     """
     ids, mask, is_cut = self._prompts(text)
-    with keras.StatelessScope(self.held_weights()):
-      decoder = decoders.of_model(self._model(), self.start)
-      find = search.Search(decoder, self.search_settings, self.token_ids)
-      found = find(decoder.begin(ids, mask))
+    found = self.answer_ids(ids, mask)
     texts = self._texts(found)
     return {
       "text": texts[:, 0],
@@ -90,6 +93,25 @@ class GenerationServable(servables.Servable):
       "num_tokens": found["num_tokens"],
       servables.IS_CUT: is_cut,
     }
+
+  def answer_ids(self, input_ids, input_mask):
+    """Returns the tokens that are generated.
+
+    Args:
+      input_ids: int32 [B, L], the prompts; of a model from left to right
+        without the special tokens that end a text.
+      input_mask: int32 [B, L], 1 for a token, 0 for padding.
+
+    Returns:
+      ids int32 [B, S, T], padded after the end of each text; scores and
+      num_tokens as of `answer`.
+    """
+    rows = {features.INPUT_IDS: input_ids, features.INPUT_MASK: input_mask}
+    ids, mask = self._begun(*servables.as_inputs(rows).values())
+    with keras.StatelessScope(self.held_weights()):
+      decoder = _Checked(decoders.of_model(self._model(), self.start))
+      find = search.Search(decoder, self.search_settings, self.token_ids)
+      return find(decoder.begin(ids, mask))
 
   def score(self, text, candidate):
     """Returns how likely a text is after a prompt.
@@ -101,14 +123,16 @@ class GenerationServable(servables.Servable):
     Returns:
       score float32 [B]: the logarithm of the probability of its tokens.
       num_tokens int32 [B]: their number.
+      is_cut bool [B]: whether a text has more tokens than there is room for.
     """
-    tokenizer = self.tokenizer
-    pieces = tokenizer.tokenize(candidate)
-    ids, mask, _ = self._prompts(text)
-    if self.config.num_decoder_layers:
+    pieces = self.tokenizer.tokenize(candidate)
+    ids, mask, is_cut = self._prompts(text)
+    if self.config.num_decoder_layers and self.token_ids.end:
       # As it would be written: with its end.
       ends = tf.fill([tf.shape(ids)[0], 1], self.token_ids.end[0])
       pieces = tf.concat([pieces, ends], axis=1)
+    pieces, has_no_room = self._cut(pieces, mask)
+    if self.config.num_decoder_layers:
       starts = tf.fill([tf.shape(ids)[0], 1], self.start)
       read = tf.concat([starts, pieces], axis=1)[:, :-1].to_tensor()
       logits = self._outputs(ids, mask, {features.DECODER_IDS: read})
@@ -129,7 +153,29 @@ class GenerationServable(servables.Servable):
     return {
       "score": tf.reduce_sum(tf.where(is_there, found, 0.0), axis=1),
       "num_tokens": lengths,
+      servables.IS_CUT: is_cut | has_no_room,
     }
+
+  def _cut(self, pieces, mask):
+    """Returns the pieces of candidates for which the model has positions.
+
+    Args:
+      pieces: int32 RaggedTensor [B, (pieces)].
+      mask: int32 [B, L], that of the prompts.
+
+    Returns:
+      RaggedTensor as pieces; and bool [B], whether some were left out.
+    """
+    lengths = tf.cast(pieces.row_lengths(), tf.int32)
+    longest = input_checks.longest_input(self._model())
+    if longest is None:
+      return pieces, tf.zeros_like(lengths, tf.bool)
+    if not self.config.num_decoder_layers:
+      longest -= tf.reduce_sum(mask, axis=1)
+    kept = tf.RaggedTensor.from_tensor(
+      pieces.to_tensor(), tf.minimum(lengths, longest)
+    )
+    return kept, lengths > longest
 
   def definitions(self):
     """Returns {name: `Signature`} of all signatures; see `Servable`."""
@@ -141,9 +187,16 @@ class GenerationServable(servables.Servable):
     }
     example[CANDIDATE] = tf.constant(["It slept."])
     example = {name: values.numpy() for name, values in example.items()}
-    return super().definitions() | {
-      SCORE: servables.make_signature(self.score, inputs, example)
+    common = super().definitions()
+    return common | {
+      GENERATE: common[servables.SERVING_DEFAULT],
+      SCORE: servables.make_signature(self.score, inputs, example),
     }
+
+  @property
+  def longest_row(self):
+    """The most ids of a prompt, int; see `Servable`."""
+    return self.max_seq_length
 
   def _prompts(self, text):
     """Returns ids and mask int32 [B, L] of prompts; whether they are cut."""
@@ -153,12 +206,15 @@ class GenerationServable(servables.Servable):
       # A text that goes on has not ended.
       is_before = tf.cumsum(mask, axis=1) < tf.reduce_sum(mask, 1, True)
       mask *= tf.cast(is_before, tf.int32)
-    if self.start is not None:  # In place of nothing, which nothing follows.
-      is_first = tf.range(tf.shape(ids)[1]) == 0
-      is_none = (tf.reduce_sum(mask, axis=1, keepdims=True) == 0) & is_first
-      ids = tf.where(is_none, self.start, ids)
-      mask = tf.where(is_none, 1, mask)
-    return ids, mask, is_cut
+    return *self._begun(ids, mask), is_cut
+
+  def _begun(self, ids, mask):
+    """Returns ids and mask of prompts, none of which is empty."""
+    if self.start is None:
+      return ids, mask
+    is_first = tf.range(tf.shape(ids)[1]) == 0
+    is_none = (tf.reduce_sum(mask, axis=1, keepdims=True) == 0) & is_first
+    return tf.where(is_none, self.start, ids), tf.where(is_none, 1, mask)
 
   def _texts(self, found):
     """Returns the texts string [B, S] of what the search has found."""
@@ -182,6 +238,25 @@ class GenerationServable(servables.Servable):
       features.SEGMENT_IDS: tf.zeros_like(ids),
     }
     return self.load_model()(rows | others)["token_logits"]
+
+
+class _Checked(search.Decoder):
+  """A decoder with which logits that are no numbers fail the request."""
+
+  def __init__(self, decoder):
+    self._decoder = decoder
+
+  def begin(self, input_ids, input_mask):
+    begun = self._decoder.begin(input_ids, input_mask)
+    return begun._replace(logits=_checked(begun.logits))
+
+  def step(self, ids, caches, memory):
+    logits, caches = self._decoder.step(ids, caches, memory)
+    return _checked(logits), caches
+
+
+def _checked(logits):
+  return tf.debugging.check_numerics(logits, servables.NO_NUMBERS)
 
 
 def _room(model, search_settings, max_seq_length):
