@@ -223,6 +223,8 @@ class GenerationServable(servables.Servable):
     flat = tf.reshape(ids, [-1, shape[2]])
     lengths = tf.reshape(found["num_tokens"], [-1])
     kept = tf.sequence_mask(lengths, shape[2])
+    # A model may have rows for more tokens than there are.
+    kept &= flat < self.tokenizer.vocabulary.size
     for end in self.token_ids.end:
       kept &= flat != end
     texts = self.tokenizer.detokenize(tf.ragged.boolean_mask(flat, kept))
