@@ -415,7 +415,8 @@ class SelfAttention(_SelfAttentionArguments, layer.Layer):
     batch = ops.shape(memory["key"])[0]
     # Rows that look at the same others are looked up at once.
     query = self.query(ops.reshape(hidden, (batch, -1, size)))
-    query = scores.split_heads(ops.reshape(query, self.heads_shape(query)))
+    of_each = self.heads_shape(query)[2:]
+    query = scores.split_heads(ops.reshape(query, (batch, -1, *of_each)))
     found, _ = scores.attend(
       scores.rows(query, memory["seen"]),
       (memory["key"], memory["value"]),

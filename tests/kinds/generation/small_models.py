@@ -16,8 +16,8 @@ from keras_bert_impl.checkpoints.naming import mappings
 
 TOKENIZERS = pathlib.Path(__file__).parents[2] / "data/tokenizers"
 _WORDS = (
-  "안녕하세요 한국어 문장입니다 고양이가 앉았다 서울은 대한민국의 수도 날씨가 the"
-  " cat sat on mat é 🙂 日本 123 , ."
+  "안녕하세요 한국어 문장입니다 고양이가 앉았다 서울은 대한민국의 수도 날씨가"
+  " the cat sat on mat é 🙂 日本 123 , ."
 ).split()
 # {name: preset, tokenizer, head, ids of config.json, further fields}.
 _MODELS = {
