@@ -110,7 +110,7 @@ class RelativePositionBias(_RelativePositionBiasArguments, layer.Layer):
 
     Args: as of `RotaryEmbedding.extend`.
     """
-    distances = places[:, None, :] - own[:, :, None]
+    distances = ops.expand_dims(places, 1) - ops.expand_dims(own, 2)
     return ops.swapaxes(self._biases(distances), 0, 1)
 
   def _biases(self, distances):

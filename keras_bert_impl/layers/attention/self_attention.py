@@ -195,7 +195,8 @@ class AttentionKind(_AttentionKindArguments, layer.Layer):
       float [R, Q, N D].
     """
     num_before = ops.shape(key)[2] - ops.shape(query)[2]
-    own, others = places[:, num_before:, None], places[:, None]
+    own = ops.expand_dims(places[:, num_before:], 2)
+    others = ops.expand_dims(places, 1)
     seen = (others >= 0) & (others <= own)  # [R, Q, S]
     if self.reach is not None:
       seen = seen & (others >= own - self.reach)
