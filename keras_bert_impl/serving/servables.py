@@ -74,6 +74,11 @@ class _OnIds(tf.Module, abc.ABC):
   has_pooler = False
   # Whether answers are made of the model's logits; else they are the answers.
   reads_logits = True
+  # Inputs of `answer_rows` that are float32; others are int32.
+  float_inputs = ()
+  # {name: (function of rows, their axes)}: what stands in a file of its own
+  # beside that of `answer_rows`, and is computed before.
+  parts = {}
 
   def answer_ids(self, input_ids, input_mask, segment_ids):
     """Returns the model's outputs for ids that the client has tokenized.
@@ -96,7 +101,7 @@ class _OnIds(tf.Module, abc.ABC):
 
   @property
   def row_inputs(self):
-    """Inputs of `answer_rows` and their axes, {name: tuple of str}.
+    """Inputs of `answer_rows` and their axes, {name: tuple of str or int}.
 
     Segments are among them where the model tells them apart.
     """
@@ -108,7 +113,7 @@ class _OnIds(tf.Module, abc.ABC):
     """Returns the model's outputs for rows of ids, in ops of numbers only.
 
     Args:
-      rows: {name of `row_inputs`: int32}.
+      rows: {name of `row_inputs`: int32, or float32 of `float_inputs`}.
 
     Returns:
       {output: float32 [B, ...]}.

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_bert_impl import features, options
 from keras_bert_impl.generation import decoders, search, settings
+from keras_bert_impl.kinds.generation import cached_steps
 from keras_bert_impl.kinds.generation import token_ids as token_ids_lib
 from keras_bert_impl.serving import input_checks, servables
 
@@ -42,6 +43,8 @@ class GenerationServable(servables.Servable):
   head = "generation"
   options = options.names(settings.SearchSettings)
   id_names = (features.INPUT_IDS, features.INPUT_MASK)
+  float_inputs = (cached_steps.PAST, cached_steps.MEMORY)
+  text_pairs = False
 
   def __init__(
     self, model, tokenizer, max_seq_length, tokens=None, start=None, **values
@@ -192,6 +195,33 @@ class GenerationServable(servables.Servable):
       GENERATE: common[servables.SERVING_DEFAULT],
       SCORE: servables.make_signature(self.score, inputs, example),
     }
+
+  def describe(self):
+    """Returns {name: JSON value}; see `Servable`. Ids, as texts have them."""
+    tokens = {"start": self.start} | dataclasses.asdict(self.token_ids)
+    return super().describe() | {"tokens": tokens}
+
+  @property
+  def row_inputs(self):
+    """Inputs of a step of a file for clients; see `Servable`."""
+    return cached_steps.inputs(self.config)
+
+  def answer_rows(self, rows):
+    """Returns what `cached_steps.step` does; see `Servable`."""
+    with keras.StatelessScope(self.held_weights()):
+      return cached_steps.step(self._model(), rows)
+
+  @property
+  def parts(self):
+    """What a client asks before all steps; see `Servable`."""
+    if not self.config.num_decoder_layers:
+      return {}
+
+    def read(rows):
+      with keras.StatelessScope(self.held_weights()):
+        return cached_steps.read(self._model(), rows)
+
+    return {"encoder": (read, {features.INPUT_IDS: ("batch", "memory")})}
 
   @property
   def longest_row(self):
