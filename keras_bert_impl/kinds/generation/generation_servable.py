@@ -134,7 +134,7 @@ class GenerationServable(servables.Servable):
       # As it would be written: with its end.
       ends = tf.fill([tf.shape(ids)[0], 1], self.token_ids.end[0])
       pieces = tf.concat([pieces, ends], axis=1)
-    pieces, has_no_room = self._cut(pieces, mask)
+    pieces, has_no_room = _cut(pieces, mask, self._model())
     if self.config.num_decoder_layers:
       starts = tf.fill([tf.shape(ids)[0], 1], self.start)
       read = tf.concat([starts, pieces], axis=1)[:, :-1].to_tensor()
@@ -158,27 +158,6 @@ class GenerationServable(servables.Servable):
       "num_tokens": lengths,
       servables.IS_CUT: is_cut | has_no_room,
     }
-
-  def _cut(self, pieces, mask):
-    """Returns the pieces of candidates for which the model has positions.
-
-    Args:
-      pieces: int32 RaggedTensor [B, (pieces)].
-      mask: int32 [B, L], that of the prompts.
-
-    Returns:
-      RaggedTensor as pieces; and bool [B], whether some were left out.
-    """
-    lengths = tf.cast(pieces.row_lengths(), tf.int32)
-    longest = input_checks.longest_input(self._model())
-    if longest is None:
-      return pieces, tf.zeros_like(lengths, tf.bool)
-    if not self.config.num_decoder_layers:
-      longest -= tf.reduce_sum(mask, axis=1)
-    kept = tf.RaggedTensor.from_tensor(
-      pieces.to_tensor(), tf.minimum(lengths, longest)
-    )
-    return kept, lengths > longest
 
   def definitions(self):
     """Returns {name: `Signature`} of all signatures; see `Servable`."""
@@ -270,6 +249,29 @@ class GenerationServable(servables.Servable):
       features.SEGMENT_IDS: tf.zeros_like(ids),
     }
     return self.load_model()(rows | others)["token_logits"]
+
+
+def _cut(pieces, mask, model):
+  """Returns the pieces of candidates for which a model has positions.
+
+  Args:
+    pieces: int32 RaggedTensor [B, (pieces)].
+    mask: int32 [B, L], that of the prompts.
+    model: as of `GenerationServable`.
+
+  Returns:
+    RaggedTensor as pieces; and bool [B], whether some were left out.
+  """
+  lengths = tf.cast(pieces.row_lengths(), tf.int32)
+  longest = input_checks.longest_input(model)
+  if longest is None:
+    return pieces, tf.zeros_like(lengths, tf.bool)
+  if not model.config.num_decoder_layers:
+    longest -= tf.reduce_sum(mask, axis=1)
+  kept = tf.RaggedTensor.from_tensor(
+    pieces.to_tensor(), tf.minimum(lengths, longest)
+  )
+  return kept, lengths > longest
 
 
 class _Checked(search.Decoder):
