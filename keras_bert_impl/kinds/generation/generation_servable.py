@@ -290,7 +290,12 @@ class _Checked(search.Decoder):
 
 
 def _checked(logits):
-  return tf.debugging.check_numerics(logits, servables.NO_NUMBERS)
+  """Returns logits [R, V], once it is known that all of them are numbers."""
+  # Else their sum is none; that of a row takes a tenth of the time of a check.
+  sums = tf.reduce_sum(logits, axis=-1)
+  check = tf.debugging.check_numerics(sums, servables.NO_NUMBERS)
+  with tf.control_dependencies([check]):
+    return tf.identity(logits)
 
 
 def _room(model, search_settings, max_seq_length):
