@@ -17,20 +17,28 @@ import tokenizers
 
 def load(folder, num_threads=2):
   """Returns model.json, the tokenizer and the model, a function of arrays."""
-  folder = pathlib.Path(folder)
-  versions = [int(p.name) for p in folder.glob("[0-9]*") if p.name.isdigit()]
-  if versions:  # The folder of all of them.
-    folder = folder / str(max(versions))
+  folder = newest(folder)
   about = json.loads((folder / "model.json").read_text("utf-8"))
   tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
   finds = about["texts"]["finds_special_tokens"]
   tokenizer.encode_special_tokens = not finds
   tokenizer.no_truncation()
   tokenizer.no_padding()
-  open_file = _onnx if about["format"] == "onnx" else _litert
+  return about, tokenizer, open_file(folder, about, about["file"], num_threads)
+
+
+def newest(folder):
+  """Returns the folder of a version, or of the highest of them in a folder."""
+  folder = pathlib.Path(folder)
+  versions = [int(p.name) for p in folder.glob("[0-9]*") if p.name.isdigit()]
+  return folder / str(max(versions)) if versions else folder
+
+
+def open_file(folder, about, name, num_threads=2):
+  """Returns the model in a file of a version, a function of arrays."""
+  open_path = _onnx if about["format"] == "onnx" else _litert
   # A file beside it, whatever it says.
-  path = folder / pathlib.Path(about["file"]).name
-  return about, tokenizer, open_file(str(path), num_threads)
+  return open_path(str(folder / pathlib.Path(name).name), num_threads)
 
 
 def make_choices(about, tokenizer, text, choices):

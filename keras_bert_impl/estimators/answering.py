@@ -171,9 +171,9 @@ class Answering(calls.Public, typing.Generic[Input, Answer]):
         name: _tensor([questions[place][name] for place in places])
         for name in questions[0]
       }
-      outputs = outputs_of(self.checkpoint, answer, batch)
+      found = outputs(self.checkpoint, answer, batch)
       for number, place in enumerate(places):
-        row = {name: values[number] for name, values in outputs.items()}
+        row = {name: values[number] for name, values in found.items()}
         answers[place] = self._answer(row)
     return answers
 
@@ -265,16 +265,16 @@ def given(**values):
   return {name: value for name, value in values.items() if value is not None}
 
 
-def outputs_of(checkpoint, answer, batch):
-  """Returns {output: array} of a signature for a batch of questions.
+def outputs(checkpoint, answer, batch):
+  """Returns {output: array} of a batch of questions.
 
   Args:
-    checkpoint: str, for messages.
+    checkpoint: str, which an error names.
     answer: function of a signature.
     batch: {input: tensor}.
 
   Raises:
-    ValueError: the logits are no numbers.
+    ValueError: the logits of the model are no numbers.
   """
   try:
     return {k: v.numpy() for k, v in answer(**batch).items()}

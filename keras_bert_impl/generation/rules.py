@@ -69,7 +69,7 @@ def to_draw_from(scores, settings):
     # The likeliest one stays, whatever was rounded.
     is_kept = (below > 1.0 - settings.top_p) | (ops.arange(size) == size - 1)
     least = ops.where(is_kept, ordered, math.inf)
-    least = ops.min(least, axis=-1, keepdims=True)
+    least = ops.min(least, axis=-1, keepdims=True, initial=math.inf)
     scores = ops.where(scores < least, NEVER, scores)
   return scores
 

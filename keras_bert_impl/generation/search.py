@@ -290,7 +290,7 @@ class Search:
       length = ops.convert_to_tensor(settings.max_new_tokens)
     length = ops.cast(length, "float32") ** settings.length_penalty
     best = state["scores"][:, :1] / length
-    worst = ops.min(pool["scores"], axis=1, keepdims=True)
+    worst = pool["scores"][:, -1:]  # They are in order.
     worst = ops.where(pool["is_over"], worst, _LOWEST)
     return ops.any(best > worst, axis=1)
 

@@ -79,7 +79,7 @@ def load(folder):
   head = about["head"]
   make = kinds.servables().get(head)
   is_static = about["texts"]["framing"] == ["A"]
-  if make is None or is_static:
+  if make is None or is_static or make.float_inputs:
     named = "static vectors" if is_static else f"the head {head}"
     raise ValueError(f"{folder} has {named}, which only clients read.")
   names = {*make.options, *(["labels"] if about["labels"] else [])}

@@ -246,9 +246,9 @@ def _is_kept(description, head):
 def _use_of(description):
   """Returns the use of a model that was trained as a checkpoint says."""
   if description.head in (heads.FILL_MASK, heads.PRETRAINING):
-    # From left to right there is nothing to be seen behind a mask.
-    is_causal = description.config.reading_direction is not None
-    return heads.ENCODER if is_causal else heads.FILL_MASK
+    # Read in one direction, there is nothing to be seen behind a mask.
+    uses = {None: heads.FILL_MASK, "left_to_right": heads.GENERATION}
+    return uses.get(description.config.reading_direction, heads.ENCODER)
   return heads.USES.get(description.head, description.head)
 
 

@@ -54,21 +54,21 @@ def longest_input(model):
   return config.max_sequence_length if has_table else config.longest_input
 
 
-def check_ids(model, inputs):
+def check_ids(config, longest, inputs):
   """Returns assertions that ids, masks, segments and lengths are in range.
 
   Args:
-    model: with `config`.
+    config: that of the model.
+    longest: int, the most ids of a row; None for any number.
     inputs: {name of `features`: int32 [..., L]}.
   """
-  config, longest = model.config, longest_input(model)
   limits = {
     features.INPUT_IDS: config.vocab_size,
     features.INPUT_MASK: 2,
     # With one segment they are ignored, and may be those of pairs.
     features.SEGMENT_IDS: max(2, config.num_ids[features.SEGMENT_IDS]),
   }
-  checks = [_check_range(k, inputs[k], limits[k]) for k in limits]
+  checks = [_check_range(k, x, limits[k]) for k, x in inputs.items()]
   if longest is not None:
     length = tf.shape(inputs[features.INPUT_IDS])[-1]
     message = [f"A row must have at most {longest} ids, but has", length]

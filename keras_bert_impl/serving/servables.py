@@ -69,10 +69,16 @@ class _OnIds(tf.Module, abc.ABC):
   Attributes: as `Servable`.
   """
 
+  id_names = _ID_NAMES
   ids_rank = 2
   has_pooler = False
   # Whether answers are made of the model's logits; else they are the answers.
   reads_logits = True
+  # Inputs of `answer_rows` that are float32; others are int32.
+  float_inputs = ()
+  # {name: (function of rows, their axes)}: what stands in a file of its own
+  # beside that of `answer_rows`, and is computed before.
+  parts = {}
 
   def answer_ids(self, input_ids, input_mask, segment_ids):
     """Returns the model's outputs for ids that the client has tokenized.
@@ -89,8 +95,13 @@ class _OnIds(tf.Module, abc.ABC):
     return self.load_model()(dict(zip(_ID_NAMES, ids, strict=True)))
 
   @property
+  def longest_row(self):
+    """The most ids of a row, int; None for any number."""
+    return input_checks.longest_input(self._model())
+
+  @property
   def row_inputs(self):
-    """Inputs of `answer_rows` and their axes, {name: tuple of str}.
+    """Inputs of `answer_rows` and their axes, {name: tuple of str or int}.
 
     Segments are among them where the model tells them apart.
     """
@@ -102,7 +113,7 @@ class _OnIds(tf.Module, abc.ABC):
     """Returns the model's outputs for rows of ids, in ops of numbers only.
 
     Args:
-      rows: {name of `row_inputs`: int32}.
+      rows: {name of `row_inputs`: int32, or float32 of `float_inputs`}.
 
     Returns:
       {output: float32 [B, ...]}.
@@ -171,6 +182,7 @@ class Servable(_OnIds):
     example: {name: list of str}, inputs of a batch of one.
     options: tuple of str, names of its options.
     takes_ids: bool, whether there is a signature of ids; of the class.
+    id_names: tuple of str, the inputs of that; of the class.
     has_two_texts: bool, whether a row always has; of the class.
     finds_special_tokens: bool, whether those in a text are such; of the class.
     reads_prompts: bool, whether a prompt may stand before a text; of the class.
@@ -253,7 +265,7 @@ class Servable(_OnIds):
       # Not by `answer`, which is large and would be traced once more.
       return on_text.function(**tf_examples.parse(examples, self.inputs))
 
-    on_ids = _on_ids(self, self._model()) if self.takes_ids else None
+    on_ids = _on_ids(self) if self.takes_ids else None
     return {
       SERVING_DEFAULT: on_text,
       **({TOKEN_IDS: on_ids} if on_ids else {}),
@@ -448,18 +460,20 @@ def _check(model, tokenizer, max_seq_length, labels):
     )
 
 
-def _on_ids(servable, model):
-  """Returns the `Signature` of ids for a model."""
-  role_ids = servable.tokenizer.vocabulary.role_ids
+def _on_ids(servable):
+  """Returns the `Signature` of ids."""
+  names, role_ids = servable.id_names, servable.tokenizer.vocabulary.role_ids
   ids = [role_ids.get(role, 0) for role in ("cls", "unk", "sep")]
   ids = np.array(ids, np.int32).reshape((*[1] * (servable.ids_rank - 1), 3))
   example = (ids, np.ones_like(ids), np.zeros_like(ids))
   shape = [None] * servable.ids_rank
   return make_signature(
     servable.answer_ids,
-    {name: tf.TensorSpec(shape, tf.int32, name) for name in _ID_NAMES},
-    dict(zip(_ID_NAMES, example, strict=True)),
-    functools.partial(input_checks.check_ids, model),
+    {name: tf.TensorSpec(shape, tf.int32, name) for name in names},
+    dict(zip(names, example, strict=False)),
+    functools.partial(
+      input_checks.check_ids, servable.config, servable.longest_row
+    ),
   )
 
 

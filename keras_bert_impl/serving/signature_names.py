@@ -29,13 +29,14 @@ def definitions(servable, names=choices.GOOGLE):
   ours = servable.definitions()
   if names == choices.GOOGLE:
     return ours
-  if not servable.takes_ids:
+  on_ids = ours.get(servables.TOKEN_IDS)
+  if not on_ids or {*on_ids.example} != {*transformers_names.INPUTS.values()}:
     raise ValueError(
       f"signature_names ({names!r}) must be {choices.GOOGLE!r} for this model:"
       " transformers has none like it."
     )
   return ours | {
-    servables.SERVING_DEFAULT: _renamed(servable, ours[servables.TOKEN_IDS]),
+    servables.SERVING_DEFAULT: _renamed(servable, on_ids),
     TEXT: ours[servables.SERVING_DEFAULT],
   }
 

@@ -30,6 +30,8 @@ def outcomes(folder):
     "a file": {"export_dir": folder / "run/vocab.txt"},
     "flag of another head": {"pooling": "cls"},
     "too few labels": {"labels": "a"},
+    "an encoder to write": {"head": "generation"},
+    "no tokens to write": {"head": "generation", "max_new_tokens": 0},
   }
   found = scripts.run_each(
     "export_saved_model",
@@ -67,6 +69,8 @@ def test_a_run_is_exported_and_what_was_exported_is_written_down(
     ("a file", ["export_dir", "vocab.txt", "is a file"]),
     ("flag of another head", ["--pooling", "--head=classification"]),
     ("too few labels", ["labels (a)", "2"]),
+    ("an encoder to write", ["--head=generation does not fit", "train it"]),
+    ("no tokens to write", ["max_new_tokens (0) must be in [1, "]),
   ],
 )
 def test_bad_input_is_told_in_one_line(folder, outcomes, name, words):

@@ -10,6 +10,7 @@ small but for a table of 26 MB, so that a copy of it that is kept shows.
 
 import contextlib
 import ctypes
+import dataclasses
 import gc
 import os
 import pathlib
@@ -19,8 +20,10 @@ import sys
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_bert_impl import configs, models, tokenizers
+from keras_bert_impl.kinds.generation import generation_servable
 from keras_bert_impl.kinds.texts import text_servables
 from keras_bert_impl.runs.fine_tuning import search
 from keras_bert_impl.serving import export
@@ -94,6 +97,26 @@ def exchanges(folder):
     yield
 
 
+def requests(folder):
+  """A SavedModel answers 2,000 requests of texts of mixed lengths."""
+  config = configs.EncoderConfig.from_json_file(folder / "bert_config.json")
+  config = dataclasses.replace(config, use_causal_mask=True)
+  servable = generation_servable.GenerationServable(
+    models.MaskedLanguageModel(config),
+    tokenizers.load(folder / "vocab.txt"),
+    100,
+    max_new_tokens=12,
+  )
+  loaded = tf.saved_model.load(export.export(servable, folder / "served"))
+  generate = loaded.signatures["generate"]
+  draw = np.random.default_rng(1)
+  for _ in range(10):
+    for _ in range(200):
+      lengths = draw.integers(0, 90, draw.integers(1, 5))
+      generate(text=tf.constant(["the old cat " * (n // 3) for n in lengths]))
+    yield
+
+
 def _classifier(folder):
   config = configs.EncoderConfig.from_json_file(folder / "bert_config.json")
   return models.SequenceClassifier(config, num_classes=2)
@@ -114,7 +137,8 @@ def _forget():
 
 
 KINDS = {
-  kind.__name__: kind for kind in (restarts, fits, loads, exports, exchanges)
+  kind.__name__: kind
+  for kind in (restarts, fits, loads, exports, exchanges, requests)
 }
 
 

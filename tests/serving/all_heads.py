@@ -1,8 +1,8 @@
 """A tiny model of every head, requests to it, and what it has to answer.
 
 What is expected comes from the eager model and from pieces split by hand; only
-of question answering and token classification, whose answers have tests of
-their own, from the servable, op by op.
+of question answering, token classification and generation, whose answers have
+tests of their own, from the servable, op by op.
 """
 
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from keras_bert_impl.kinds.fill_mask import (
   fill_mask_servable,
   replaced_tokens_servable,
 )
+from keras_bert_impl.kinds.generation import generation_servable
 from keras_bert_impl.kinds.tags import tag_servable
 from keras_bert_impl.kinds.texts import text_servables
 from keras_bert_impl.serving import servables
@@ -36,14 +37,16 @@ NAMES = (
   "encoder",
   "replaced_tokens",
 )
-# The heads that say where something stands, with the other kinds of tokenizers:
-# these have graphs of their own for that.
+# Generation, by each search.
+SEARCHES = ("generation", "generation_by_beams", "generation_drawn")
+# The heads that say where something stands, or that write, with the other kinds
+# of tokenizers: these have graphs of their own for that.
 OTHER_TOKENIZERS = {
   f"{name}_of_{kind}": (name, kind)
-  for name in ("question_answering", "token_classification")
+  for name in ("question_answering", "token_classification", "generation")
   for kind in ("byte_bpe", "sentencepiece", "kobart", "t5")
 }
-ALL = (*NAMES, *OTHER_TOKENIZERS)
+ALL = (*NAMES, *SEARCHES, *OTHER_TOKENIZERS)
 # Heads that every run exports; `test_heads.py` asks all of them op by op.
 QUICK = ("classification_of_pairs", "regression")
 EXPORTED = slow.all_but(QUICK, ALL)
@@ -264,7 +267,7 @@ def _question_answering(tokenizer):
     "text": _strings(["the cat?"] * len(contexts)),
     "text_pair": contexts,
   }
-  return _head(servable, model, request, _eager(servable, request))
+  return _head(servable, model, request, _eager(servable.answer, request))
 
 
 def _token_classification(tokenizer):
@@ -273,7 +276,7 @@ def _token_classification(tokenizer):
     model, tokenizer, toy.MAX_SEQ_LENGTH, TAGS, max_windows=3
   )
   request = {"text": _strings(TEXTS)}
-  return _head(servable, model, request, _eager(servable, request))
+  return _head(servable, model, request, _eager(servable.answer, request))
 
 
 def _fill_mask(tokenizer):
@@ -360,6 +363,43 @@ def mean(hidden, mask):
   return np.stack([vector / np.linalg.norm(vector) for vector in means])
 
 
+def _generation(tokenizer, **values):
+  config = toy.config(tokenizer, use_causal_mask=True)
+  return _writer(models.MaskedLanguageModel(config), tokenizer, values)
+
+
+def _generation_drawn(tokenizer):
+  return _generation(tokenizer, do_sample=True, top_k=9, top_p=0.9)
+
+
+def _generation_by_beams(tokenizer):
+  config = toy.config(tokenizer, num_decoder_layers=1)
+  values = {"num_beams": 3, "num_return_sequences": 2, "min_new_tokens": 2}
+  values |= {"no_repeat_ngram_size": 2, "repetition_penalty": 1.2}
+  return _writer(models.EncoderDecoder(config), tokenizer, values)
+
+
+def _writer(model, tokenizer, values):
+  servable = generation_servable.GenerationServable(
+    model, tokenizer, toy.MAX_SEQ_LENGTH, start=2, max_new_tokens=6, **values
+  )
+  texts = {"text": _strings(TEXTS)}
+  pairs = texts | {"candidate": _strings([*TEXTS][::-1])}
+  ids = {name: TOKEN_IDS[name] for name in servable.id_names}
+  head = _head(
+    servable,
+    model,
+    texts,
+    _eager(servable.answer, texts),
+    ids,
+    lambda ids: _eager(servable.answer_ids, ids),
+  )
+  head.requests.update({"generate": texts, "score": pairs})
+  head.expected["generate"] = head.expected["serving_default"]
+  head.expected["score"] = _eager(servable.score, pairs)
+  return head
+
+
 def _replaced_tokens(tokenizer):
   model = models.ReplacedTokenDetector(toy.config(tokenizer))
   servable = replaced_tokens_servable.ReplacedTokensServable(
@@ -428,9 +468,9 @@ def _head(servable, model, request, answer, ids=None, raw=None):
   return Head(servable, model, requests, expected)
 
 
-def _eager(servable, request):
-  tensors = {name: tf.constant(texts) for name, texts in request.items()}
-  answer = servable.answer(**tensors)
+def _eager(function, request):
+  tensors = {name: tf.constant(values) for name, values in request.items()}
+  answer = function(**tensors)
   return {name: value.numpy() for name, value in answer.items()}
 
 
@@ -445,4 +485,4 @@ def _strings(texts):
   )
 
 
-_MAKERS = {name: globals()[f"_{name}"] for name in NAMES}
+_MAKERS = {name: globals()[f"_{name}"] for name in (*NAMES, *SEARCHES)}

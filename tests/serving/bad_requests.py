@@ -33,13 +33,14 @@ def of_ids(head):
     "input_mask": 2,
     "segment_ids": config.type_vocab_size,
   }
-  for name, limit in limits.items():
+  for name, given in inputs.items():
+    limit = limits[name]
     for wrong in (-1, limit):
-      value = inputs[name].copy()
+      value = given.copy()
       value[..., -1] = wrong
       message = f"{name} must be from 0 to {limit - 1}, but are from"
       yield inputs | {name: value}, message
-  longest = config.max_sequence_length
+  longest = head.servable.longest_row
   longer = {
     name: np.repeat(value[..., :1], longest + 1, -1)
     for name, value in inputs.items()

@@ -12,7 +12,10 @@ from tests.serving import all_heads, answers
 
 @pytest.mark.parametrize(
   "name",
-  slow.all_but({*all_heads.NAMES} - {*all_heads.QUICK}, all_heads.NAMES),
+  slow.all_but(
+    {*all_heads.NAMES, *all_heads.SEARCHES} - {*all_heads.QUICK},
+    (*all_heads.NAMES, *all_heads.SEARCHES),
+  ),
 )
 def test_every_signature_answers_as_the_eager_model(name, tmp_path, eagerly):
   head = all_heads.make(name, tmp_path)

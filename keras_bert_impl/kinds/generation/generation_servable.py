@@ -11,10 +11,11 @@ import tensorflow as tf
 
 from keras_bert_impl import features, options
 from keras_bert_impl.generation import decoders, search, settings
+from keras_bert_impl.kinds.generation import cached_steps
 from keras_bert_impl.kinds.generation import token_ids as token_ids_lib
-from keras_bert_impl.layers.basics import kernels
 from keras_bert_impl.serving import input_checks, servables
 
+GENERATE = "generate"
 SCORE = "score"
 CANDIDATE = "candidate"
 
@@ -30,26 +31,32 @@ class GenerationServable(servables.Servable):
       would not fit into the model's positions together.
     tokens: `settings.TokenIds`; without an end, that is [SEP], if there is one.
     start: int, the id with which every text of a decoder begins; of a model
-      without one, the prompt in place of an empty one.
+      without one, the prompt in place of an empty one, if there is one.
     **values: fields of `settings.SearchSettings`.
 
   Raises:
     ValueError: as `Servable` and `settings.SearchSettings`; or the model has no
-      positions for max_new_tokens, or fewer tokens than beams.
+      positions for max_new_tokens, fewer tokens than beams, or a decoder
+      and no start.
   """
 
   head = "generation"
   options = options.names(settings.SearchSettings)
-  takes_ids = False
-  reads_logits = False
+  id_names = (features.INPUT_IDS, features.INPUT_MASK)
+  float_inputs = (cached_steps.PAST, cached_steps.MEMORY)
+  text_pairs = False
 
   def __init__(
     self, model, tokenizer, max_seq_length, tokens=None, start=None, **values
   ):
+    if model.config.num_decoder_layers and start is None:
+      raise ValueError(
+        "The decoder has no token to begin with: config.json must have"
+        " decoder_start_token_id."
+      )
     self.search_settings = settings.SearchSettings(**values)
     room = _room(model, self.search_settings, max_seq_length)
     super().__init__(model, tokenizer, room)
-    self.longest_prompt = max_seq_length or room  # With no text to follow.
     for name, value in vars(self.search_settings).items():
       setattr(self, name, value)
     tokens = tokens or settings.TokenIds()
@@ -79,12 +86,8 @@ class GenerationServable(servables.Servable):
       num_tokens int32 [B, S]: tokens of each, that of its end included.
       is_cut bool [B]: whether a prompt has more tokens than max_seq_length.
     """
-    ids, mask, is_cut = self._prompts(text, self.max_seq_length)
-    with keras.StatelessScope(self.held_weights()):
-      decoder = decoders.of_model(self._model(), self.start)
-      find = search.Search(decoder, self.search_settings, self.token_ids)
-      begun = decoder.begin(ids, mask)
-      found = find(begun._replace(logits=_checked(begun.logits)))
+    ids, mask, is_cut = self._prompts(text)
+    found = self.answer_ids(ids, mask)
     texts = self._texts(found)
     return {
       "text": texts[:, 0],
@@ -93,6 +96,25 @@ class GenerationServable(servables.Servable):
       "num_tokens": found["num_tokens"],
       servables.IS_CUT: is_cut,
     }
+
+  def answer_ids(self, input_ids, input_mask):
+    """Returns the tokens that are generated.
+
+    Args:
+      input_ids: int32 [B, L], the prompts; of a model from left to right
+        without the special tokens that end a text.
+      input_mask: int32 [B, L], 1 for a token, 0 for padding.
+
+    Returns:
+      ids int32 [B, S, T], padded after the end of each text; scores and
+      num_tokens as of `answer`.
+    """
+    rows = {features.INPUT_IDS: input_ids, features.INPUT_MASK: input_mask}
+    ids, mask = self._begun(*servables.as_inputs(rows).values())
+    with keras.StatelessScope(self.held_weights()):
+      decoder = _Checked(decoders.of_model(self._model(), self.start))
+      find = search.Search(decoder, self.search_settings, self.token_ids)
+      return find(decoder.begin(ids, mask))
 
   def score(self, text, candidate):
     """Returns how likely a text is after a prompt.
@@ -104,14 +126,16 @@ class GenerationServable(servables.Servable):
     Returns:
       score float32 [B]: the logarithm of the probability of its tokens.
       num_tokens int32 [B]: their number.
+      is_cut bool [B]: whether a text has more tokens than there is room for.
     """
-    tokenizer = self.tokenizer
-    pieces = tokenizer.tokenize(candidate)
-    ids, mask, _ = self._prompts(text, self.longest_prompt)
-    if self.config.num_decoder_layers:
+    pieces = self.tokenizer.tokenize(candidate)
+    ids, mask, is_cut = self._prompts(text)
+    if self.config.num_decoder_layers and self.token_ids.end:
       # As it would be written: with its end.
       ends = tf.fill([tf.shape(ids)[0], 1], self.token_ids.end[0])
       pieces = tf.concat([pieces, ends], axis=1)
+    pieces, has_no_room = _cut(pieces, mask, self._model())
+    if self.config.num_decoder_layers:
       starts = tf.fill([tf.shape(ids)[0], 1], self.start)
       read = tf.concat([starts, pieces], axis=1)[:, :-1].to_tensor()
       logits = self._outputs(ids, mask, {features.DECODER_IDS: read})
@@ -133,6 +157,7 @@ class GenerationServable(servables.Servable):
     return {
       "score": tf.reduce_sum(tf.where(is_there, found, 0.0), axis=1),
       "num_tokens": lengths,
+      servables.IS_CUT: is_cut | has_no_room,
     }
 
   def definitions(self):
@@ -145,27 +170,61 @@ class GenerationServable(servables.Servable):
     }
     example[CANDIDATE] = tf.constant(["It slept."])
     example = {name: values.numpy() for name, values in example.items()}
-    return super().definitions() | {
-      SCORE: servables.make_signature(self.score, inputs, example)
+    common = super().definitions()
+    return common | {
+      GENERATE: common[servables.SERVING_DEFAULT],
+      SCORE: servables.make_signature(self.score, inputs, example),
     }
 
-  def _prompts(self, text, longest):
+  def describe(self):
+    """Returns {name: JSON value}; see `Servable`. Ids, as texts have them."""
+    tokens = {"start": self.start} | dataclasses.asdict(self.token_ids)
+    return super().describe() | {"tokens": tokens}
+
+  @property
+  def row_inputs(self):
+    """Inputs of a step of a file for clients; see `Servable`."""
+    return cached_steps.inputs(self.config)
+
+  def answer_rows(self, rows):
+    """Returns what `cached_steps.step` does; see `Servable`."""
+    with keras.StatelessScope(self.held_weights()):
+      return cached_steps.step(self._model(), rows)
+
+  @property
+  def parts(self):
+    """What a client asks before all steps; see `Servable`."""
+    if not self.config.num_decoder_layers:
+      return {}
+
+    def read(rows):
+      with keras.StatelessScope(self.held_weights()):
+        return cached_steps.read(self._model(), rows)
+
+    return {"encoder": (read, {features.INPUT_IDS: ("batch", "memory")})}
+
+  @property
+  def longest_row(self):
+    """The most ids of a prompt, int; see `Servable`."""
+    return self.max_seq_length
+
+  def _prompts(self, text):
     """Returns ids and mask int32 [B, L] of prompts; whether they are cut."""
-    pieces = self.tokenizer.tokenize(text)
-    room = longest - self.tokenizer.num_special_tokens(1)
-    is_cut = pieces.row_lengths() > room
-    inputs = servables.as_inputs(self.tokenizer.assemble(pieces, None, longest))
+    inputs, is_cut = self.encode(text)
     ids, mask = inputs[features.INPUT_IDS], inputs[features.INPUT_MASK]
     if self.tokenizer.framing.end and not self.config.num_decoder_layers:
       # A text that goes on has not ended.
       is_before = tf.cumsum(mask, axis=1) < tf.reduce_sum(mask, 1, True)
       mask *= tf.cast(is_before, tf.int32)
-    if self.start is not None:  # In place of nothing, which nothing follows.
-      is_first = tf.range(tf.shape(ids)[1]) == 0
-      is_none = (tf.reduce_sum(mask, axis=1, keepdims=True) == 0) & is_first
-      ids = tf.where(is_none, self.start, ids)
-      mask = tf.where(is_none, 1, mask)
-    return ids, mask, is_cut
+    return *self._begun(ids, mask), is_cut
+
+  def _begun(self, ids, mask):
+    """Returns ids and mask of prompts, none of which is empty."""
+    if self.start is None:
+      return ids, mask
+    is_first = tf.range(tf.shape(ids)[1]) == 0
+    is_none = (tf.reduce_sum(mask, axis=1, keepdims=True) == 0) & is_first
+    return tf.where(is_none, self.start, ids), tf.where(is_none, 1, mask)
 
   def _texts(self, found):
     """Returns the texts string [B, S] of what the search has found."""
@@ -174,6 +233,8 @@ class GenerationServable(servables.Servable):
     flat = tf.reshape(ids, [-1, shape[2]])
     lengths = tf.reshape(found["num_tokens"], [-1])
     kept = tf.sequence_mask(lengths, shape[2])
+    # A model may have rows for more tokens than there are.
+    kept &= flat < self.tokenizer.vocabulary.size
     for end in self.token_ids.end:
       kept &= flat != end
     texts = self.tokenizer.detokenize(tf.ragged.boolean_mask(flat, kept))
@@ -191,14 +252,51 @@ class GenerationServable(servables.Servable):
     return self.load_model()(rows | others)["token_logits"]
 
 
-def _checked(logits):
-  """Returns logits, of which others than numbers are an error of the request.
+def _cut(pieces, mask, model):
+  """Returns the pieces of candidates for which a model has positions.
 
-  But in formats for clients, whose runtimes have none.
+  Args:
+    pieces: int32 RaggedTensor [B, (pieces)].
+    mask: int32 [B, L], that of the prompts.
+    model: as of `GenerationServable`.
+
+  Returns:
+    RaggedTensor as pieces; and bool [B], whether some were left out.
   """
-  if kernels.is_portable():
-    return logits
-  return tf.debugging.check_numerics(logits, servables.NO_NUMBERS)
+  lengths = tf.cast(pieces.row_lengths(), tf.int32)
+  longest = input_checks.longest_input(model)
+  if longest is None:
+    return pieces, tf.zeros_like(lengths, tf.bool)
+  if not model.config.num_decoder_layers:
+    longest -= tf.reduce_sum(mask, axis=1)
+  kept = tf.RaggedTensor.from_tensor(
+    pieces.to_tensor(), tf.minimum(lengths, longest)
+  )
+  return kept, lengths > longest
+
+
+class _Checked(search.Decoder):
+  """A decoder with which logits that are no numbers fail the request."""
+
+  def __init__(self, decoder):
+    self._decoder = decoder
+
+  def begin(self, input_ids, input_mask):
+    begun = self._decoder.begin(input_ids, input_mask)
+    return begun._replace(logits=_checked(begun.logits))
+
+  def step(self, ids, caches, memory):
+    logits, caches = self._decoder.step(ids, caches, memory)
+    return _checked(logits), caches
+
+
+def _checked(logits):
+  """Returns logits [R, V], once it is known that all of them are numbers."""
+  # Else their sum is none; that of a row takes a tenth of the time of a check.
+  sums = tf.reduce_sum(logits, axis=-1)
+  check = tf.debugging.check_numerics(sums, servables.NO_NUMBERS)
+  with tf.control_dependencies([check]):
+    return tf.identity(logits)
 
 
 def _room(model, search_settings, max_seq_length):

@@ -1,7 +1,6 @@
 """Generates text, from Python."""
 
 import typing
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +12,7 @@ from keras_bert_impl.kinds.generation import (
   generation_kind,
   generation_servable,
 )
+from keras_bert_impl.serving import servables
 
 if typing.TYPE_CHECKING:
   from typing_extensions import Unpack
@@ -85,8 +85,8 @@ class TextGenerator(answering.Answering[str, list[Generated]]):
       best first; of one str, one list.
 
     Raises:
-      ValueError: a setting is wrong, a prompt is no str, or the logits are no
-        numbers. Of a prompt that is cut, a warning says so.
+      ValueError: a setting is wrong; a prompt is no str, or has more tokens
+        than there is room for, unless max_seq_length says where to cut it.
     """
     return self._predict(prompts, batch_size, settings)
 
@@ -106,39 +106,23 @@ class TextGenerator(answering.Answering[str, list[Generated]]):
       decoder with that of the end.
 
     Raises:
-      ValueError: an argument is no str, or prompt and candidate are longer than
-        the model.
+      ValueError: the model has no room for a prompt with a candidate, unless
+        max_seq_length says where to cut prompts.
     """
     prompt = records.checked_text(prompt, "prompt")
     candidates = records.strings_of(candidates, "candidates")
-    self._check_lengths(prompt, candidates)
-    score = self._signature({}, generation_servable.SCORE)
+    # So that there is as much room as can be for the prompt.
+    values = {"max_new_tokens": 1}
+    score = self._signature(values, generation_servable.SCORE)
     found = []
     for start in range(0, len(candidates), batch_size):
       part = candidates[start : start + batch_size]
       batch = {"text": [prompt] * len(part), "candidate": part}
-      batch = {name: tf.constant(texts) for name, texts in batch.items()}
-      answer = answering.outputs_of(self.checkpoint, score, batch)
+      batch = {name: tf.constant(values) for name, values in batch.items()}
+      answer = answering.outputs(self.checkpoint, score, batch)
+      self._check_room(answer[servables.IS_CUT].any())
       found += answer["score"].tolist()
     return found
-
-  def _check_lengths(self, prompt, candidates):
-    """Raises ValueError if a candidate has no room after the prompt."""
-    config, tokenizer = self.model.config, self.tokenizer
-    longest = config.longest_input
-    if longest is None:
-      return
-    pieces = tokenizer.tokenize([prompt, *candidates])
-    before, *lengths = pieces.row_lengths().numpy().tolist()
-    before += tokenizer.num_special_tokens(1)
-    if config.num_decoder_layers:
-      before = 1  # The token that begins the text.
-    for index, length in enumerate(lengths):
-      if before + length > longest:
-        raise ValueError(
-          f"candidates[{index}] has {length} tokens, with what stands before it"
-          f" {before + length}: {self.checkpoint} has {longest} positions."
-        )
 
   def perplexity(
     self, texts: Sequence[str], stride: int | None = None
@@ -185,19 +169,26 @@ class TextGenerator(answering.Answering[str, list[Generated]]):
           break
     if not count:
       raise ValueError("texts must have at least two tokens.")
+    if not np.isfinite(total):
+      raise ValueError(f"{self.checkpoint}: {servables.NO_NUMBERS}.")
     return float(np.exp(total / count))
 
   def _answer(self, row):
-    if row["is_cut"]:
-      warnings.warn(
-        "A prompt was cut to"
-        f" {self._servable.max_seq_length} tokens, max_seq_length or what the"
-        " model's positions leave of it.",
-        stacklevel=4,
-      )
+    self._check_room(row[servables.IS_CUT])
     return [
       {"text": text.decode(), "score": float(score), "num_tokens": int(number)}
       for text, score, number in zip(
         row["texts"], row["scores"], row["num_tokens"], strict=True
       )
     ]
+
+  def _check_room(self, is_cut):
+    """Raises ValueError if a text is cut that nobody said to cut."""
+    if is_cut and self.max_seq_length is None:
+      served = self._servable
+      raise ValueError(
+        f"A prompt has more than {served.max_seq_length} tokens, or no room for"
+        f" those after it, of which there may be {served.max_new_tokens}:"
+        " shorten it, lower max_new_tokens, or give max_seq_length, to which"
+        " prompts are cut then."
+      )

@@ -102,19 +102,19 @@ class RelativePositionBias(_RelativePositionBiasArguments, layer.Layer):
   def call(self, hidden, position_ids=None):
     """Returns the biases, float32 [1, N, L, L], for `hidden` [B, L, H]."""
     del position_ids  # Of packed rows, in which no text sees another.
-    places = ops.arange(ops.shape(hidden)[1])[None]
-    return self._biases(places, places)
+    places = ops.arange(ops.shape(hidden)[1])
+    return self._biases(places[None, :] - places[:, None])[None]
 
   def extend(self, own, places):
     """Returns the biases of the last tokens of texts, float32 [R, N, Q, S].
 
     Args: as of `RotaryEmbedding.extend`.
     """
-    return self._biases(own, places)
+    distances = ops.expand_dims(places, 1) - ops.expand_dims(own, 2)
+    return ops.swapaxes(self._biases(distances), 0, 1)
 
-  def _biases(self, rows, columns):
-    """Returns the biases [B, N, Q, S] of places [B, Q] and [B, S]."""
-    distances = columns[:, None, :] - rows[:, :, None]
+  def _biases(self, distances):
+    """Returns the biases float32 [N, ...] of distances int [...]."""
     furthest = self.max_distance
     distances = ops.clip(distances, -furthest, furthest)
     by_distance = ops.convert_to_tensor(
@@ -126,9 +126,8 @@ class RelativePositionBias(_RelativePositionBiasArguments, layer.Layer):
       ops.reshape(buckets, (-1,)), self.num_buckets, axis=0, dtype="float32"
     )
     table = ops.transpose(ops.cast(self.embeddings, "float32"))
-    biases = ops.matmul(table, one_hot)  # [N, B * Q * S]
-    biases = ops.reshape(biases, (self.num_heads, *ops.shape(distances)))
-    return ops.swapaxes(biases, 0, 1)
+    biases = ops.matmul(table, one_hot)  # [N, number of distances]
+    return ops.reshape(biases, (self.num_heads, *ops.shape(distances)))
 
 
 def _check_number(name, num_buckets, max_distance):

@@ -195,7 +195,8 @@ class AttentionKind(_AttentionKindArguments, layer.Layer):
       float [R, Q, N D].
     """
     num_before = ops.shape(key)[2] - ops.shape(query)[2]
-    own, others = places[:, num_before:, None], places[:, None]
+    own = ops.expand_dims(places[:, num_before:], 2)
+    others = ops.expand_dims(places, 1)
     seen = (others >= 0) & (others <= own)  # [R, Q, S]
     if self.reach is not None:
       seen = seen & (others >= own - self.reach)
@@ -415,7 +416,8 @@ class SelfAttention(_SelfAttentionArguments, layer.Layer):
     batch = ops.shape(memory["key"])[0]
     # Rows that look at the same others are looked up at once.
     query = self.query(ops.reshape(hidden, (batch, -1, size)))
-    query = scores.split_heads(ops.reshape(query, self.heads_shape(query)))
+    of_each = self.heads_shape(query)[2:]
+    query = scores.split_heads(ops.reshape(query, (batch, -1, *of_each)))
     found, _ = scores.attend(
       scores.rows(query, memory["seen"]),
       (memory["key"], memory["value"]),

@@ -58,7 +58,8 @@ def places(cache, input_mask):
   own = embeddings.positions_of_tokens(input_mask, input_mask)
   if not cache:
     return own, own
-  num_before = 1 + ops.max(cache["places"], axis=1, keepdims=True)
+  is_token = ops.cast(cache["places"] >= 0, "int32")
+  num_before = ops.sum(is_token, axis=1, keepdims=True)
   own = ops.where(own < 0, own, own + num_before)
   return own, ops.concatenate([cache["places"], own], axis=1)
 

@@ -125,21 +125,34 @@ def export(
     )
   export_lib.check_folder(os.fspath(export_dir))
   servable.set_dtypes()
-  graph = graphs.of_servable(servable, fixed_length)
-  content = _convert(graph, file_format, weights_dtype)
+  if fixed_length and servable.float_inputs:
+    raise ValueError(
+      f"fixed_length ({fixed_length}) must be left out: what is cached grows."
+    )
+  contents, described = {}, {}
+  for part in (None, *servable.parts):
+    graph = graphs.of_servable(servable, fixed_length, part)
+    file = FILE_NAMES[file_format]
+    file = file.replace("model", part) if part else file
+    contents[file] = _convert(graph, file_format, weights_dtype)
+    described[part] = {
+      "file": file,
+      "inputs": _inputs(graph),
+      "outputs": _outputs(servable, part),
+    }
   written = {
     "format": file_format,
-    "file": FILE_NAMES[file_format],
     "weights_dtype": weights_dtype,
-    "inputs": _inputs(graph),
-    "outputs": _outputs(servable),
+    **described.pop(None),
+    **described,
     "texts": _texts(servable),
     "config": dataclasses.asdict(servable.config),
   }
 
   def save(folder, model_name):
     tf.io.gfile.makedirs(folder)
-    files.write_atomically(os.path.join(folder, written["file"]), content)
+    for file, content in contents.items():
+      files.write_atomically(os.path.join(folder, file), content)
     servable.tokenizer.save(folder)
     description = export_lib.describe(servable, model_name) | written
     path = os.path.join(folder, export_lib.DESCRIPTION_NAME)
@@ -198,23 +211,21 @@ def _inputs(graph):
   ]
 
 
-def _outputs(servable):
-  """Returns what model.json says of the outputs."""
+def _outputs(servable, part):
+  """Returns what model.json says of the outputs, of a part of the servable."""
   names = {axis for axes in servable.row_inputs.values() for axis in axes}
   second = next(
     name for name in ("masks", "choices", "length") if name in names
   )
-  found = graphs.of_servable(servable).trace().structured_outputs
+  graph = graphs.of_servable(servable, part=part)
+
+  def shape(output):
+    open_axes = iter(("batch", *[second] * output.shape.rank))
+    return [n or next(open_axes) for n in output.shape]
+
   return [
-    _described(
-      name,
-      output.dtype,
-      [
-        n or ("batch" if place == 0 else second)
-        for place, n in enumerate(output.shape)
-      ],
-    )
-    for name, output in found.items()
+    _described(name, output.dtype, shape(output))
+    for name, output in graph.trace().structured_outputs.items()
   ]
 
 

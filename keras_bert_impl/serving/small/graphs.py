@@ -17,8 +17,8 @@ class Graph(NamedTuple):
   Attributes:
     function: of {input: tensor} and a list of tensors, the weights; returns
       {output: tensor}.
-    inputs: {name: `tf.TensorSpec`}, int32.
-    axes: {name: tuple of str}, the axes of each input.
+    inputs: {name: `tf.TensorSpec`}.
+    axes: {name: tuple of str or int}, the axes of each input.
     weights: list of variables.
   """
 
@@ -50,24 +50,28 @@ class Graph(NamedTuple):
     return self.function(dict(zip(self.inputs, inputs, strict=True)), weights)
 
 
-def of_servable(servable, fixed_length=None):
+def of_servable(servable, fixed_length=None, part=None):
   """Returns the `Graph` of what a `Servable` computes of ids.
 
   Args:
     servable: `servables.Servable`.
     fixed_length: int, tokens of the only row; None for any shape.
+    part: str, one of its `parts`; None for `answer_rows`.
   """
+  whole = servable.answer_rows, servable.row_inputs
+  compute, axes = servable.parts[part] if part else whole
 
   def function(rows, weights):
     with _holding(servable, weights):
-      return servable.answer_rows(rows)
+      return compute(rows)
 
-  axes = servable.row_inputs
   sizes = {LENGTH: fixed_length}
   default = None if fixed_length is None else 1
   specs = {
     name: tf.TensorSpec(
-      [sizes.get(axis, default) for axis in names], tf.int32, name
+      [x if isinstance(x, int) else sizes.get(x, default) for x in names],
+      tf.float32 if name in servable.float_inputs else tf.int32,
+      name,
     )
     for name, names in axes.items()
   }

@@ -4,72 +4,13 @@ import json
 import pathlib
 import shutil
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import keras_bert_impl as kb
-from keras_bert_impl import heads
-from keras_bert_impl.checkpoints import writing
-from keras_bert_impl.checkpoints.descriptions import description
-from keras_bert_impl.checkpoints.formats import safetensors_format
-from keras_bert_impl.checkpoints.naming import mappings
 
-TOKENIZERS = pathlib.Path(__file__).parents[2] / "data/tokenizers"
 PROMPTS = ["안녕하세요 한국어", "the cat", "é é sat on", "x"]
-
-
-def write(folder, preset, tokenizer, head, source, **changes):
-  """Writes a small model of random weights, as transformers has it."""
-  folder.mkdir()
-  for path in (TOKENIZERS / tokenizer).glob("tokenizer*.json"):
-    shutil.copy(path, folder)
-  size = kb.load_tokenizer(folder).vocab_size
-  sizes = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 64,
-    "initializer_range": 0.4,
-  }
-  config = kb.EncoderConfig.preset(
-    preset, **sizes, vocab_size=size + 3, max_position_embeddings=80, **changes
-  )
-  keras.utils.set_random_seed(3)
-  make = (
-    kb.EncoderDecoder if config.num_decoder_layers else kb.MaskedLanguageModel
-  )
-  model = make(config)
-  described = description.Description(config, head, use_pooler=False)
-  arrays = mappings.Arrays({w.path: w for w in model.weights})
-  writing.write_safetensors(
-    folder, arrays, described, safetensors_format.MAX_SHARD_SIZE
-  )
-  path = folder / "config.json"
-  path.write_text(json.dumps(json.loads(path.read_text()) | source))
-  return str(folder)
-
-
-@pytest.fixture(name="gpt", scope="module")
-def fixture_gpt(tmp_path_factory):
-  folder = tmp_path_factory.mktemp("gpt") / "model"
-  ids = {"bos_token_id": 0, "eos_token_id": 0}
-  return write(folder, "gpt2", "gpt2", heads.FILL_MASK, ids)
-
-
-@pytest.fixture(name="t5", scope="module")
-def fixture_t5(tmp_path_factory):
-  folder = tmp_path_factory.mktemp("t5") / "model"
-  ids = {"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0}
-  return write(
-    folder,
-    "t5_small_encoder",
-    "t5",
-    heads.TEXT_TO_TEXT,
-    ids,
-    num_decoder_layers=2,
-  )
 
 
 @pytest.fixture(name="folder", params=["gpt", "t5"])
@@ -220,12 +161,6 @@ def test_a_beam_for_each_token_is_the_most(tmp_path):
     generator.generate(["w1 w2"], num_beams=size + 1, max_new_tokens=2)
 
 
-def test_a_prompt_that_is_cut_is_told(folder):
-  generator = kb.TextGenerator.from_checkpoint(folder)
-  with pytest.warns(UserWarning, match="A prompt was cut to"):
-    generator.generate(["the cat " * 90], max_new_tokens=2)
-
-
 def test_what_is_scored_has_the_room_of_the_model(gpt):
   generator = kb.TextGenerator.from_checkpoint(gpt)
   tokenizer, prompt = generator.tokenizer, "x" * 60
@@ -235,7 +170,7 @@ def test_what_is_scored_has_the_room_of_the_model(gpt):
   [found] = generator.score("x", [prompt[1:] + "y"])
   [before] = generator.score("x", [prompt[1:]])
   np.testing.assert_allclose(score, found - before, atol=1e-3)
-  with pytest.raises(ValueError, match=r"candidates\[1\] has .* 80 positions"):
+  with pytest.raises(ValueError, match="A prompt has more than"):
     generator.score("x", ["y", "y" * 200])
 
 

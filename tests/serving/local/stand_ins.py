@@ -264,7 +264,6 @@ def plain():
   }
 
 
-# {head: function of its options to {name: `loading.Signature`}}.
 def match(query, document):
   """The first word of a query, and a mask; they match where the word is."""
   word = query.split()[0] if query else "x"
@@ -279,6 +278,24 @@ def match(query, document):
   }
 
 
+def write(text):
+  """The prompt once more, and markup."""
+  return {
+    "text": f"{text}!",
+    "texts": [f"{text}!", "<b>🦊</b>"],
+    "scores": [-0.5, -1.25],
+    "num_tokens": [3, 2],
+    "is_cut": len(text) > 100,
+  }
+
+
+def score(text, candidate):
+  """Shorter texts are likelier."""
+  del text
+  return {"score": -0.5 * len(candidate), "num_tokens": 1, "is_cut": False}
+
+
+# {head: function of its options to {name: `loading.Signature`}}.
 HEADS = {
   "classification": classification,
   "regression": regression,
@@ -290,6 +307,10 @@ HEADS = {
   "encoder": lambda: {"serving_default": _of_rows(embed)},
   "late": lambda: {"serving_default": _of_rows(match)},
   "sparse": lambda: {"serving_default": _of_rows(weigh)},
+  "generation": lambda: {
+    "serving_default": _of_rows(write),
+    "score": _of_rows(score),
+  },
   "replaced_tokens": lambda: {"serving_default": _of_rows(detect)},
   "plain": plain,
 }

@@ -345,6 +345,23 @@ def test_weights_of_tokens_are_beside_the_largest(page):
   assert "Tokens with a weight: 2." in page.find("#result").text
 
 
+def test_texts_are_written_and_others_scored(page):
+  page.open("generation")
+  assert page.find("h1").text == "Text generation"
+  page.run(text="옛날에", lines="")
+  assert page.texts(".passage") == ["옛날에!", "<b>🦊</b>"]
+  assert page.texts("#result .note") == [
+    "Score -0.50, tokens: 3.",
+    "Score -1.25, tokens: 2.",
+  ]
+  assert page.num_requests() == 1
+  page.run(text="x" * 101, lines="long\n\nab")
+  assert page.texts("#result h2") == ["Text", "Texts to score"]
+  assert page.bars() == {"ab (-1.00)": "73.1 %", "long (-2.00)": "26.9 %"}
+  assert "The end of the text was not read." in page.find("#result").text
+  assert page.num_requests() == 3
+
+
 def test_choices_are_one_a_line(page):
   page.open("multiple_choice")
   page.run(text="She", choices="ab\n\nabcdef\n")
@@ -470,11 +487,12 @@ TITLES = {
   "fill_mask": "Masked words",
   "encoder": "Search",
   "replaced_tokens": "Replaced tokens",
+  "generation": "Text generation",
 }
 
 
 def test_every_exported_head_has_its_form_with_an_example(page, exports):
-  assert set(TITLES) == set(all_heads.NAMES)
+  assert set(TITLES) == {*all_heads.NAMES, "generation"}
   for name, title in TITLES.items():
     served = versions.Versions(exports[name].version_dir.parent)
     with local_server.running(served) as page.urls[name]:

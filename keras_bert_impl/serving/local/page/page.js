@@ -490,6 +490,48 @@ const HEADS = [
     },
   },
   {
+    title: "Text generation",
+    outputs: ["texts", "scores", "num_tokens"],
+    fields: {
+      text: { label: "Prompt" },
+      lines: { label: "Texts to score after it, one a line", isList: true },
+    },
+    examples: [
+      { text: "The cat sat on the mat and", lines: " fell asleep.\n flew." },
+      { text: "Once upon a time there was", lines: " a king.\n a Tuesday." },
+      { text: "translate English to German: The house is wonderful." },
+      { text: "옛날 옛적에 호랑이가", lines: " 살았습니다.\n 비쌉니다." },
+    ],
+    inputs: ({ text }) => ({ text: [text] }),
+    async prepare({ text, lines }, information, encode) {
+      if (lines.length === 0) return [];
+      const texts = lines.map(() => text);
+      return encode({ text: texts, candidate: lines }, "score");
+    },
+    show(row, { lines }, rows, information, scored) {
+      const nodes = row.texts.flatMap((text, i) => [
+        element("p", { class: "passage" }, text),
+        note(`Score ${row.scores[i].toFixed(2)}, tokens: ${row.num_tokens[i]}.`),
+      ]);
+      if (scored.length === 0) return [heading("Text"), ...nodes];
+      const most = Math.max(...scored.map((one) => one.score));
+      const shares = scored.map((one) => Math.exp(one.score - most));
+      const sum = shares.reduce((a, b) => a + b);
+      const named = lines.map((text, i) => [
+        `${text} (${scored[i].score.toFixed(2)})`,
+        shares[i] / sum,
+      ]);
+      named.sort((a, b) => b[1] - a[1]);
+      return [
+        heading("Text"),
+        ...nodes,
+        heading("Texts to score"),
+        bars(named),
+        note("Shares, and logarithms of probabilities."),
+      ];
+    },
+  },
+  {
     title: "Regression",
     outputs: ["scores"],
     ...TEXT_OR_PAIR,
@@ -653,10 +695,11 @@ function start(model, signature, named) {
     return JSON.stringify({ ...named, inputs });
   };
 
-  const encode = async (inputs) => {
-    const body = JSON.stringify({ ...named, inputs });
-    const reply = await ask(path, { method: "POST", body });
-    return rowsOf(reply.outputs, outputNames);
+  const encode = async (inputs, signature_name) => {
+    const other = signature_name ? { signature_name } : named;
+    const body = JSON.stringify({ ...other, inputs });
+    const { outputs } = await ask(path, { method: "POST", body });
+    return rowsOf(outputs, signature_name ? Object.keys(outputs) : outputNames);
   };
 
   const showCurl = () => {
@@ -688,14 +731,15 @@ function start(model, signature, named) {
       byId("progress").textContent = text;
     };
     try {
-      await head.prepare?.(current, model.information, encode, tell);
+      const { information } = model;
+      const prepared = await head.prepare?.(current, information, encode, tell);
       const began = performance.now();
       reply = await ask(path, { method: "POST", body: body(current) });
       duration = performance.now() - began;
       const rows = rowsOf(reply.outputs, outputNames);
       nodes = [
-        ...head.show(rows[0], current, rows, model.information),
-        ...cutNotes(rows, current, model.information),
+        ...head.show(rows[0], current, rows, information, prepared),
+        ...cutNotes(rows, current, information),
       ];
     } catch (error) {
       message = error.message;
