@@ -135,6 +135,7 @@ def test_a_classifier_begins_with_an_adapter(folder):
     (f"{FOLDER}?adapter=query", "adapter=query must be left out, or name"),
     (f"{FOLDER}?adapter=query", "retrieval.query, retrieval.passage, sep"),
     (f"{DATA}/sparse?adapter=query", "it has none"),
+    (f"{DATA}/torch/zip.bin?adapter=query", "there is no config.json in"),
   ],
 )
 def test_another_adapter_is_refused_in_one_line(path, words):

@@ -45,6 +45,11 @@ def find(folder):
       such adapter.
   """
   values = folder.find_json(FILE_NAME)
+  if values is None and folder.adapter:
+    raise ValueError(
+      f"?adapter={folder.adapter} must be left out: there is no {FILE_NAME} in"
+      f" {folder.path}, which names adapters."
+    )
   if values is None:
     return None
   path = folder.join(FILE_NAME)
