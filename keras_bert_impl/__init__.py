@@ -8,7 +8,7 @@
 
 Strings in, answers out; `fit`, `evaluate`, `predict`, `save`, `export`:
     TextClassifier, TokenTagger, QuestionAnswerer, ChoiceAnswerer, FillMask,
-    DependencyParser, TextGenerator
+    DependencyParser, TextGenerator, ZeroShotClassifier
 Texts in, vectors or a ranking out:
     SentenceEncoder, SparseEncoder, MultiVectorEncoder, StaticEncoder, Reranker
 Checkpoints, configurations and tokenizers:
@@ -92,6 +92,9 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
     StaticEncoder as StaticEncoder,
   )
   from keras_bert_impl.kinds.model_export import export as export
+  from keras_bert_impl.kinds.zero_shot.zero_shot_classifier import (
+    ZeroShotClassifier as ZeroShotClassifier,
+  )
   from keras_bert_impl.training.experiment import Experiment as Experiment
   from keras_bert_impl.training.training_config import (
     TrainingConfig as TrainingConfig,

@@ -25,6 +25,8 @@ INPUT_IDS = "input_ids"
 INPUT_MASK = "input_mask"
 SEGMENT_IDS = "segment_ids"
 SEQUENCE_IDS = "sequence_ids"
+# The task that a token is read for (ERNIE).
+TASK_TYPE_IDS = "task_type_ids"
 POOLING_MASK = "pooling_mask"
 MASKED_LM_POSITIONS = "masked_lm_positions"
 MASKED_LM_IDS = "masked_lm_ids"

@@ -30,6 +30,7 @@ _NAMES = {
   type(None): "null",
 }
 _REQUIRED = object()
+_ADAPTER = "?adapter="  # after a path, which a name follows
 # Deeper than any file that is read here; Python's own limit is a matter of its
 # version, and of the function that comes to it first.
 _DEEPEST = 100
@@ -188,17 +189,27 @@ class Folder(os.PathLike):
   with the opening: the next one sees what has changed.
 
   Args:
-    path: str or path of a folder, which need not be there.
+    path: str or path of a folder, which need not be there; with
+      "?adapter=NAME", for what is to be read with an adapter of its model.
+
+  Attributes:
+    path: str, without that.
+    adapter: str, the name; "" without one.
   """
 
   def __init__(self, path):
-    self.path = os.fspath(path)
+    self.path, _, self.adapter = os.fspath(path).partition(_ADAPTER)
     self._values = {}
 
   def __fspath__(self):
-    return self.path
+    return self.path + self.suffix
 
   __str__ = __fspath__
+
+  @property
+  def suffix(self):
+    """What follows the path of a folder that is opened with its adapter."""
+    return f"{_ADAPTER}{self.adapter}" if self.adapter else ""
 
   @functools.cached_property
   def is_there(self):
@@ -213,7 +224,8 @@ class Folder(os.PathLike):
   @property
   def parent(self):
     """The `Folder` that it is in."""
-    return Folder(os.path.dirname(self.path) or os.curdir)
+    folder = os.path.dirname(self.path) or os.curdir
+    return Folder(folder + self.suffix)
 
   def join(self, *names):
     """Returns the path of a file in it, str."""
@@ -222,7 +234,7 @@ class Folder(os.PathLike):
 
   def of_file(self, path):
     """Returns the `Folder` that a file is in: this one, if it is in it."""
-    parent = Folder(path).parent
+    parent = Folder(os.fspath(path) + self.suffix).parent
     return self if parent.path == self.path else parent
 
   def has(self, name):

@@ -64,6 +64,7 @@ _NAMES = (
   ),
   ("data", "x|X|texts|train_data(set)?|training_data|inputs|input"),
   ("targets, of fit and evaluate", "y|labels|label|y_train"),
+  ("labels, of predict", "candidate_labels"),
   ("validation_data", "eval_data(set)?|val_data(set)?|validation_dataset"),
   ("validation_data=0.1, a share", "validation_split|eval_split|test_size"),
   ("epochs", "num_train_epochs|n_epochs|num_epochs|nb_epoch|max_steps"),

@@ -26,6 +26,8 @@ STATIC = "static"
 TEXT_TO_TEXT = "text_to_text"
 # A model that writes text: with a decoder, or from left to right.
 GENERATION = "generation"
+# A classifier of pairs, of NLI, asked whether texts entail labels.
+ZERO_SHOT = "zero_shot"
 # Several of these on one encoder.
 MULTI_TASK = "multi_task"
 # Stored only: the two heads of BERT's pre-training, used to fill masks; and the
@@ -100,6 +102,8 @@ USES = {
   ANSWER_BEAM: QUESTION_ANSWERING,
   TEXT_TO_TEXT: GENERATION,
 }
+# {use that an export must be told: the head of the models that have it}.
+MADE_OF = {ZERO_SHOT: CLASSIFICATION}
 # Heads that are used as they are stored, whatever that use is called.
 KEPT = (ANSWER_BEAM, TEXT_TO_TEXT)
 # Heads of pre-training and of vectors, which answer no labelled task.
@@ -110,4 +114,5 @@ SERVED = (
   SPARSE,
   LATE,
   GENERATION,
+  *MADE_OF,
 )

@@ -79,7 +79,11 @@ ORDER = (
     "keras_bert_impl.kinds.tags",
     "keras_bert_impl.kinds.texts",
   ),
-  ("keras_bert_impl.kinds.choices", "keras_bert_impl.kinds.embeddings"),
+  (
+    "keras_bert_impl.kinds.choices",
+    "keras_bert_impl.kinds.embeddings",
+    "keras_bert_impl.kinds.zero_shot",
+  ),
   ("keras_bert_impl.kinds.multi_task", "keras_bert_impl.kinds.reranking"),
   ("keras_bert_impl.kinds",),
   ("keras_bert_impl.ablation", "keras_bert_impl.visualization"),

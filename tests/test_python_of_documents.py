@@ -1,5 +1,6 @@
 """The Python code of the READMEs and of the pages on training runs."""
 
+import json
 import pathlib
 import string
 
@@ -102,8 +103,15 @@ def test_strings_are_fitted_and_served(tmp_path, monkeypatch):
   write_encoder(tmp_path / "klue/bert-base", code)
   monkeypatch.chdir(tmp_path)
   small_data.main()
+  pairs = [
+    {"premise": "a", "hypothesis": x, "gold_label": x, "guid": "0"}
+    for x in ("entailment", "neutral", "contradiction")
+  ]
+  (tmp_path / "klue-nli-v1.1_train.json").write_text(json.dumps(pairs))
+  code = code.replace('"nsmc/ratings_train', '"nsmc/ratings_test')
   values = {}
-  exec(code.replace('"nsmc/ratings_train', '"nsmc/ratings_test'), values)
+  exec(code, values)
+  assert {*values["zero_shot"].labels} == {x["gold_label"] for x in pairs}
   assert (tmp_path / "served/reviews/1/saved_model.pb").exists()
   assert (tmp_path / "reviews/README.md").exists()
   assert values["history"].history.keys() >= {"loss", "val_accuracy"}

@@ -3,7 +3,8 @@
 A name is `organisation/name`, `hf://organisation/name@revision` or
 `kaggle://owner/model/framework/variation`. The files lie in the caches of
 `huggingface_hub` and `kagglehub`, which work without a network too. The model
-in an installed Python package is `package://name`.
+in an installed Python package is `package://name`. "?adapter=NAME" after a name
+or path chooses one of the adapters that a model has for tasks.
 """
 
 import fnmatch
@@ -91,7 +92,11 @@ def local_path(path, weights=False):
     OSError: it cannot be fetched.
     ValueError: the name is none.
   """
-  path = os.fspath(path)
+  given = files.Folder(path)
+  return _local_path(given.path, weights) + given.suffix
+
+
+def _local_path(path, weights):
   if path.startswith(_KAGGLE):
     return _from_kaggle(path)
   if path.startswith(_PACKAGE):

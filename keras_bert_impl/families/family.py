@@ -279,6 +279,10 @@ class Family:
   Attributes:
     name: str, the `model_type` in a config.json.
     old_names: tuple of str, others that it has in files to read.
+    marks: {key: value} of a config.json that has the name of another family, by
+      all of which it is known to be of this one; empty without such files.
+    tasks_key: str, the key of a config.json that lists the tasks for which the
+      weights hold adapters, or None.
     class_stem: str, what the classes in `transformers` begin with, such as
       "Bert" in "BertModel" and "BertTokenizer".
     presets: {name: {field of `EncoderConfig`: value}}, its released sizes.
@@ -339,6 +343,8 @@ class Family:
   name: str
   class_stem: str
   old_names: tuple = ()
+  marks: dict = dataclasses.field(default_factory=dict)
+  tasks_key: str | None = None
   presets: dict = dataclasses.field(default_factory=dict)
 
   config_keys: dict = dataclasses.field(default_factory=lambda: CONFIG_KEYS)

@@ -1,6 +1,10 @@
 """Jina embeddings 3: Sturua et al. 2024. XLM-RoBERTa with rotary positions.
 
-Source: jinaai/xlm-roberta-flash-implementation, and its form in transformers.
+Files of jinaai/xlm-roberta-flash-implementation are read too, which hold
+adapters of rank 4 for tasks: a [tasks, 4, in] and b [tasks, out, 4] of each
+dense layer, a [tasks, rows, 4] and b [tasks, 4, columns] of each table.
+
+Source: that code, and its form in transformers.
 """
 
 import dataclasses
@@ -18,10 +22,31 @@ _DEFAULTS = {
   "layer_norm_eps": 1e-5,
   "rotary_base": _BASE,
 }
+_BASE_KEY, _TASKS_KEY = "rotary_emb_base", "lora_adaptations"
+# What else says which code computes it, and what of the file it makes.
+_OF_HUB = (
+  *("auto_map", "load_trained_adapters", "lora_alpha", "lora_dropout_p"),
+  *("lora_main_params_trainable", "lora_rank", "position_embedding_type"),
+  *("task_instructions", "use_flash_attn", _BASE_KEY, _TASKS_KEY),
+)
+
+
+def read(values, origin):
+  """Returns a config.json with the keys of transformers; see `Family.read`."""
+  return rope.read(values, origin, values.get(_BASE_KEY, _BASE))
+
+
+def write(values, config):
+  """Returns a config.json as transformers has it; see `Family.write`."""
+  kept = {key: values[key] for key in values if key not in _OF_HUB}
+  return rope.write(kept, config)
+
 
 FAMILY = dataclasses.replace(
   xlm_roberta.FAMILY,
   name="jina_embeddings_v3",
+  marks={"model_type": "xlm-roberta", "position_embedding_type": "rotary"},
+  tasks_key=_TASKS_KEY,
   class_stem="JinaEmbeddingsV3",
   presets={
     "jina_embeddings_v3": family.size(24, 1024, **_IMPLIED, **_DEFAULTS)
@@ -31,8 +56,8 @@ FAMILY = dataclasses.replace(
   implied=_IMPLIED,
   fixed={"pruned_heads": {}},
   defaults=_DEFAULTS | family.size(24, 1024),
-  read=rope.reader(_BASE),
-  write=rope.write,
+  read=read,
+  write=write,
   columns=(family.FUSED_PROJECTIONS,),
   names=(
     ("bert/embeddings/LayerNorm", "roberta/emb_ln"),

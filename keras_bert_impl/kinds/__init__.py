@@ -10,6 +10,7 @@
   generation  texts that follow, or are written of, other texts
   multi_task  several of texts and tags on one encoder
   parsing     dependency trees of sentences
+  zero_shot   labels that come with the texts
 
 A package has the options of its kind, its files of examples and their splits,
 rows, task, scores, servable and class for Python. `<name>_kind.KIND` names them
@@ -63,6 +64,11 @@ with epy.lazy_imports():
     text_kind,
     text_options,
   )
+  from keras_bert_impl.kinds.zero_shot import (
+    zero_shot_classifier,
+    zero_shot_kind,
+    zero_shot_options,
+  )
 
 
 class _Row(NamedTuple):
@@ -98,6 +104,11 @@ _TABLE = (
   _Row(multi_task_kind, {}),
   _Row(parsing_kind, {"DependencyParser": dependency_parser}, parsing_options),
   _Row(generation_kind, {"TextGenerator": text_generator}, generation_options),
+  _Row(
+    zero_shot_kind,
+    {"ZeroShotClassifier": zero_shot_classifier},
+    zero_shot_options,
+  ),
 )
 # {name of a class of `kb`: its module}.
 DOORS = {name: at for row in _TABLE for name, at in row.doors.items()}

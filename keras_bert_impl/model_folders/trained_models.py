@@ -87,7 +87,7 @@ def find_folder(path):
   """
   folder = hub.opened(path, weights=True)
   best = reading.best_run(folder) if files.is_folder(folder.path) else None
-  path = best or folder.path
+  path = best or os.fspath(folder)
   static = os.path.join(path, f"{heads.STATIC}_encoder")
   return static if files.is_folder(static) else path
 

@@ -1,7 +1,9 @@
 """Servables of trained models, used as they were trained or as one is told."""
 
+import dataclasses
 import inspect
 
+from keras_bert_impl import heads
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.model_folders import trained_models
 
@@ -26,10 +28,13 @@ def make(config, path, kinds, head=None, max_seq_length=None, chosen=None):
     ValueError: the model, its files and the options do not fit together, or an
       option is needed that the training has not recorded.
   """
-  opened = trained_models.open_with_tokenizer(
-    config, path, kinds, head, max_seq_length
+  trained, *files = trained_models.open_with_tokenizer(
+    config, path, kinds, heads.MADE_OF.get(head, head), max_seq_length
   )
-  return of_trained(*opened, kinds, max_seq_length, chosen), opened[0].path
+  if head in heads.MADE_OF:
+    trained = dataclasses.replace(trained, head=head)
+  servable = of_trained(trained, *files, kinds, max_seq_length, chosen)
+  return servable, trained.path
 
 
 def of_trained(

@@ -19,6 +19,8 @@ import pathlib
 import re
 import shutil
 
+from absl import logging
+
 from keras_bert_impl import files, heads
 from keras_bert_impl.checkpoints import hub
 from keras_bert_impl.tokenizers.formats import vocabulary_files
@@ -191,9 +193,8 @@ class Folder:
     """File or folder of its tokenizer, str."""
     if self.head == heads.STATIC:
       return os.path.join(self.modules[0].path, vocabulary_files.TOKENIZER_JSON)
-    if files.is_folder(self.transformer):
-      return self.transformer
-    return os.path.dirname(self.transformer) or "."
+    folder = files.Folder(self.transformer)
+    return os.fspath(folder if folder.is_there else folder.parent)
 
 
 def _head(modules):
@@ -259,14 +260,14 @@ def read(path):
   """
   folder = hub.opened(path, weights=True)
   if not is_one(folder):
-    return Folder(folder.path)
+    return Folder(os.fspath(folder))
   transformer, *modules = _check_order(folder, _read_modules(folder))
   if transformer.kind == STATIC:
     found = Folder(folder.path, (transformer, *modules))
     limit = _read_limit(found.vocabulary)
     texts = Texts(limit, False, *_read_prompts(folder))
   else:
-    found = Folder(transformer.path, tuple(modules))
+    found = Folder(transformer.path + folder.suffix, tuple(modules))
     texts = _read_texts(folder, transformer, found.head)
   return dataclasses.replace(found, texts=texts)
 
@@ -327,7 +328,11 @@ def _read_modules(folder):
     # The module in which a class is differs between versions.
     package, *_, kind = type_name.split(".")
     is_known = package == _PACKAGE and kind in _KNOWN
-    if not is_known and type_name != _LATE_CLASS:
+    # A class of the model's own, around the same transformer.
+    is_own = index == 0 and kind == TRANSFORMER and not is_known
+    if is_own:
+      logging.info("%s names code of its own, which is not run.", place)
+    if not (is_known or is_own) and type_name != _LATE_CLASS:
       raise ValueError(
         f"type ({type_name!r}) of {place} is not supported: a model must be"
         f" made of {', '.join(_KNOWN)}, each of {_PACKAGE}."

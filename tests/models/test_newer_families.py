@@ -91,6 +91,28 @@ def test_a_table_of_positions_limits_the_length():
     encoder(architectures.inputs((1, 17)))
 
 
+def test_tokens_are_read_for_the_tasks_that_are_given():
+  plain = models.from_checkpoint(PARITY / "ernie_encoder")
+  encoder = models.TransformerEncoder(plain.config, use_task_type_ids=True)
+  encoder.set_weights(plain.get_weights())
+  tasks = np.array([[0, 2, 1, 1, 0, 2, 2]] * 3, "int32")
+
+  def states(model, **given):
+    return np.asarray(model(architectures.INPUTS | given)["sequence_output"])
+
+  expected = states(plain)
+  np.testing.assert_array_equal(states(encoder), expected)
+  found = states(encoder, task_type_ids=tasks)
+  assert not np.allclose(found, expected, atol=1e-3)
+  second = states(encoder, task_type_ids=0 * tasks + 2)
+  # A table of other rows, all read for task 0.
+  table = weights_of(plain)["bert/embeddings/task_type_embeddings"]
+  table.assign(np.asarray(table)[[2, 0, 1]])
+  np.testing.assert_array_equal(second, states(plain))
+  with pytest.raises(ValueError, match="task_type_ids"):
+    encoder(architectures.INPUTS | {"task_type_ids": tasks + 1})
+
+
 def test_tokens_are_as_far_apart_as_the_factor_says():
   def states(factor, places):
     config = architectures.small(

@@ -41,16 +41,46 @@ def find(folder):
     folder: `files.Folder`.
 
   Raises:
-    ValueError: as `from_dict`, or `keras_hub_config.from_dict`.
+    ValueError: as `from_dict`, or `keras_hub_config.from_dict`; or there is no
+      such adapter.
   """
   values = folder.find_json(FILE_NAME)
+  if values is None and folder.adapter:
+    raise ValueError(
+      f"?adapter={folder.adapter} must be left out: there is no {FILE_NAME} in"
+      f" {folder.path}, which names adapters."
+    )
   if values is None:
     return None
   path = folder.join(FILE_NAME)
   if "auto_map" in values:
     logging.info("%s names code of its own, which is not run.", path)
   is_preset = keras_hub_config.describes(values)
-  return (keras_hub_config.from_dict if is_preset else from_dict)(values, path)
+  read = keras_hub_config.from_dict if is_preset else from_dict
+  found = read(values, path)
+  task = _task(values, found.config.family, folder.adapter, path)
+  return dataclasses.replace(found, task=task)
+
+
+def _task(values, family, adapter, path):
+  """Returns the place of the task of an adapter; None without one."""
+  tasks = values.get(family.tasks_key)
+  known = [*map(str, tasks)] if isinstance(tasks, list) else []
+  if adapter in known:
+    return known.index(adapter)
+  if adapter:
+    raise ValueError(
+      f"?adapter={adapter} must be left out, or name an adapter of {path}:"
+      f" {', '.join(known) or 'it has none'}."
+    )
+  if known:
+    logging.info(
+      "%s has adapters for %s, of which none is used: ?adapter=NAME after its"
+      " path chooses one.",
+      path,
+      ", ".join(known),
+    )
+  return None
 
 
 def check_declared(found, path):
@@ -161,7 +191,8 @@ def _family(values, origin):
   """Returns the `Family` of a config.json."""
   model_type = values.get("model_type", families.DEFAULT)
   for family in families.FAMILIES.values():
-    if model_type in family.old_names:
+    is_marked = family.marks and family.marks.items() <= values.items()
+    if is_marked or model_type in family.old_names:
       return family
   if model_type not in families.FAMILIES:
     near = difflib.get_close_matches(str(model_type), families.FAMILIES, 1, 0)

@@ -35,6 +35,8 @@ class Description:
     use_pooler: bool, whether the encoder has a pooler.
     source: dict, the `config.json` it came from, if from one: what else it says
       is written again.
+    task: int, the place of the task whose adapters are merged into the weights
+      as these are read; None for the weights alone.
   """
 
   config: "configs.EncoderConfig"
@@ -42,6 +44,7 @@ class Description:
   labels: tuple[str, ...] | None = None
   use_pooler: bool = True
   source: dict = dataclasses.field(default_factory=dict)
+  task: int | None = None
 
   @property
   def generates(self):

@@ -9,7 +9,7 @@ import pathlib
 
 from keras_bert_impl import files
 from keras_bert_impl.checkpoints.descriptions import config_json
-from keras_bert_impl.checkpoints.naming import columns, names
+from keras_bert_impl.checkpoints.naming import adapters, columns, names
 
 # The only weights without a configuration: {our name: theirs}.
 STATIC = {"static_embeddings/embeddings": "embedding.weight"}
@@ -53,7 +53,9 @@ def open_weights(read, path, declared):
     else:
       del origins[names.DECODER]
   transposed = {name for name in origins if names.is_transposed(name, family)}
-  tensors = stored.renamed(origins, transposed)
+  tensors = adapters.of_task(
+    stored.renamed(origins, transposed), stored, origins, transposed, declared
+  )
   return columns.to_ours(tensors, declared.config), declared
 
 

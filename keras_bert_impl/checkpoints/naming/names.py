@@ -33,6 +33,8 @@ POOLER = "bert/pooler/dense/kernel"
 
 # Constants, which old files hold too.
 _CONSTANTS = re.compile(r"(^|\.)(position_ids|token_type_ids)$")
+# (Ends of names of torch's parametrized weights, those without.)
+PARAMETRIZED = (".parametrizations.weight.original", ".weight")
 # Before the names of a model that torch ran on several devices, or compiled.
 _WRAPPERS = re.compile(r"^(module\.|_orig_mod\.)+")
 _HEADS = ("classifier", "cls/squad", "cls/seq_relationship", "cls/predictions")
@@ -63,7 +65,7 @@ def from_transformers(name, family, head=None):
   Returns:
     str; None for constants.
   """
-  name = _WRAPPERS.sub("", name)
+  name = _WRAPPERS.sub("", name).replace(*PARAMETRIZED)
   if _CONSTANTS.search(name):
     return None
   first, _, rest = name.partition(".")

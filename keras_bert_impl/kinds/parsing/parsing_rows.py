@@ -62,7 +62,7 @@ def split(texts, word_split):
 def frame(tokenizer, words, max_seq_length):
   """Returns the rows of sentences, in graph ops: in training and served.
 
-  A word without pieces gets [UNK].
+  A word without pieces gets [UNK], or where there is none the first token.
 
   Args:
     tokenizer: of `tokenizers.load`.
@@ -78,7 +78,8 @@ def frame(tokenizer, words, max_seq_length):
   words = words[:, :room]
   pieces = tokenizer.tokenize_tokens(words).values  # [T, (pieces)]
   is_empty = tf.cast(pieces.row_lengths() == 0, tf.int64)
-  unknown = tf.fill([tf.reduce_sum(is_empty)], tokenizer.vocabulary.unk_id)
+  unknown_id = tokenizer.vocabulary.role_ids.get("unk", 0)
+  unknown = tf.fill([tf.reduce_sum(is_empty)], unknown_id)
   unknown = tf.RaggedTensor.from_row_lengths(unknown, is_empty)
   pieces = tf.concat([pieces, unknown], axis=1)
   lengths = tf.cast(pieces.row_lengths(), tf.int32)  # [T]

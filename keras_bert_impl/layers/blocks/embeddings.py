@@ -27,8 +27,8 @@ class EmbeddingsConfig(parts.Part):
     position_offset: row of the position table that the first token takes; the
       row before it is that of padding (RoBERTa: 2; else 0).
     embeddings_norm: whether LayerNorm normalizes the embeddings.
-    task_type_vocab_size: number of tasks that have an embedding (ERNIE), of
-      which that of the first, 0, is added to each token; 0: there are none.
+    task_type_vocab_size: number of tasks that have an embedding (ERNIE), which
+      is added to each token, by default that of the first; 0: there are none.
   """
 
   type_vocab_size: int = parts.field(2, shows=True)
@@ -190,8 +190,7 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
     norm_bias: bool, whether LayerNorm adds a bias.
     use_norm: bool, whether there is LayerNorm.
     scales: bool, whether the rows of words are multiplied by the root of E.
-    task_type_vocab_size: int, rows of the table of tasks, of which the first is
-      added to each token; 0: there is none.
+    task_type_vocab_size: int, rows of the table of tasks; 0: there is none.
     has_words: bool, whether the table of words is its own; else it is given in
       each call.
     **kwargs: of `keras.layers.Layer`.
@@ -240,6 +239,7 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
     segment_ids,
     input_mask=None,
     position_ids=None,
+    task_type_ids=None,
     training=False,
     table=None,
   ):
@@ -252,6 +252,7 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
       input_mask: int [B, L], 1 for a token and 0 for padding; only positions
         with an offset depend on it. None: no padding.
       position_ids: int [B, L], from 0 on. None: counted in each row.
+      task_type_ids: int [B, L], in [0, task_type_vocab_size). None: all 0.
       training: bool.
       table: float [V, E], of words, where the layer has none.
 
@@ -290,7 +291,10 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
         hidden += rows[: ops.shape(input_ids)[1]]
       else:
         hidden += ops.take(rows, position_ids + self.position_offset, axis=0)
-    if self.task_type_vocab_size:
+    if task_type_ids is not None:
+      check_ids("task_type_ids", task_type_ids, self.task_type_vocab_size)
+      hidden += ops.take(self.task_type_embeddings, task_type_ids, axis=0)
+    elif self.task_type_vocab_size:
       hidden += self.task_type_embeddings[0]
     hidden = ops.cast(hidden, self.compute_dtype)
     hidden = hidden if self.embed_proj is None else self.embed_proj(hidden)

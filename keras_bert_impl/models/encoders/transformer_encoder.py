@@ -75,6 +75,8 @@ class TransformerEncoder(encoder_model.BareEncoder):
     use_pooler: bool, whether there is a `pooled_output`.
     use_sequence_ids: bool, whether there is an input `sequence_ids`, of rows
       that hold several texts: see `layers/attention/scores.py`.
+    use_task_type_ids: bool, whether there is an input `task_type_ids`, of a
+      configuration with embeddings of tasks (ERNIE). Weights are the same.
 
   Attributes:
     config: as given.
@@ -96,23 +98,29 @@ class TransformerEncoder(encoder_model.BareEncoder):
     embeddings=None,
     use_pooler=True,
     use_sequence_ids=False,
+    use_task_type_ids=False,
   ):
     arguments = dict(locals())
     dtype = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
 
     # Inputs.
     inputs = encoder_model.integer_inputs(
-      use_pooler=use_pooler, use_sequence_ids=use_sequence_ids
+      *[features.TASK_TYPE_IDS] * use_task_type_ids,
+      use_pooler=use_pooler,
+      use_sequence_ids=use_sequence_ids,
     )
-    input_ids, mask, segment_ids, *sequence_ids = inputs.values()
+    input_ids, mask, segment_ids, *_ = inputs.values()
+    tasks = inputs.get(features.TASK_TYPE_IDS)
     seen, position_ids = mask, None
     if use_sequence_ids:
-      seen, position_ids = scores.structure(mask, *sequence_ids)
+      seen, position_ids = scores.structure(mask, inputs[features.SEQUENCE_IDS])
 
     # Wiring.
     with keras.name_scope(name):
       embeddings = embeddings or embeddings_lib.of_config(config, dtype)
-      hidden, table = embeddings(input_ids, segment_ids, mask, position_ids)
+      hidden, table = embeddings(
+        input_ids, segment_ids, mask, position_ids, tasks
+      )
       with keras.name_scope("encoder"):
         if hidden.shape[-1] != config.hidden_size:
           hidden = embeddings_lib.to_hidden_size(config, dtype, hidden)

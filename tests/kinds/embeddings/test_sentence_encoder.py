@@ -275,7 +275,7 @@ def test_a_folder_may_set_no_limit_to_texts(tmp_path, limit):
   [
     ("modules", _modules("Transformer", "LSTM"), "models.LSTM'.*module 1 of"),
     ("modules", _modules("CLIPModel"), "CLIPModel.*module 0 of .*modules.json"),
-    ("modules", [{"type": "my.Transformer", "path": ""}], "my.Transformer"),
+    ("modules", [{"type": "my.LSTM", "path": ""}], "my.LSTM"),
     (
       "modules",
       _modules("Transformer", "Normalize"),

@@ -12,6 +12,9 @@ import tensorflow as tf
 
 from keras_bert_impl.serving.local import loading
 
+# Inputs that are lists of texts.
+_LISTS = ("choices", "labels")
+
 
 class Served:
   """Stands for the `versions.Versions` of one of `HEADS`.
@@ -68,8 +71,8 @@ def _of_rows(answer):
   """Returns the signature of a function from the str of a row to its answer.
 
   Args:
-    answer: from str, and a list of them named `choices`, to {output: value, or
-      lists of any length}.
+    answer: from str, and a list of them named as in `_LISTS`, to {output:
+      value, or lists of any length}.
   """
   names = [*inspect.signature(answer).parameters]
   outputs = [*answer(*["" for _ in names])]
@@ -79,7 +82,7 @@ def _of_rows(answer):
     rows = [answer(*row) for row in zip(*columns, strict=True)]
     return {name: _padded([row[name] for row in rows]) for name in outputs}
 
-  specs = [_spec(x, shape=[None] * (1 + (x == "choices"))) for x in names]
+  specs = [_spec(x, shape=[None] * (1 + (x in _LISTS))) for x in names]
   return _signature(outputs, answer_all, *specs)
 
 
@@ -156,6 +159,14 @@ def choose(text, choices):
     "choice": int(np.argmax([*lengths, 0])),
     "probabilities": [length / sum(lengths) for length in lengths],
   }
+
+
+def judge(text, labels):
+  """The label that is in the text has all of the score."""
+  scores = [float(label in text) for label in labels]
+  found = [label for label in labels if label in text]
+  label, score = "".join(found[:1]), max(scores, default=0.0)
+  return {"label": label, "score": score, "labels": labels, "scores": scores}
 
 
 def find_answer(text, text_pair):
@@ -301,6 +312,7 @@ HEADS = {
   "regression": regression,
   "pair_regression": pair_regression,
   "multiple_choice": lambda: {"serving_default": _of_rows(choose)},
+  "zero_shot": lambda: {"serving_default": _of_rows(judge)},
   "question_answering": lambda: {"serving_default": _of_rows(find_answer)},
   "token_classification": lambda: {"serving_default": _of_rows(find_names)},
   "fill_mask": fill_mask,

@@ -369,6 +369,13 @@ def test_choices_are_one_a_line(page):
   assert page.texts(".bars .best .name") == ["abcdef"]
 
 
+def test_labels_that_come_with_the_text_are_one_a_line(page):
+  page.open("zero_shot")
+  page.run(text="the sport of kings", labels="money\n\nsport\n")
+  assert page.bars() == {"sport": "100.0 %", "money": "0.0 %"}
+  assert page.find("#result h2").text == "sport"
+
+
 def test_an_error_is_shown_in_words_and_goes_away(page):
   page.open("regression")
   page.run(text="x" * 1001)

@@ -532,6 +532,24 @@ const HEADS = [
     },
   },
   {
+    title: "Labels that come with the text",
+    outputs: ["label", "labels", "scores"],
+    fields: {
+      text: { label: "Text" },
+      labels: { label: "Labels, one a line", isList: true },
+    },
+    examples: [
+      { text: "The striker scored twice.", labels: "sport\nmoney\nweather" },
+      { text: "I want my money back!", labels: "complaint\nquestion\npraise" },
+      { text: "정말 재미있게 봤어요.", labels: "영화\n경제\n날씨" },
+    ],
+    show(row) {
+      const classes = row.labels.map((label, i) => [label, row.scores[i]]);
+      classes.sort((a, b) => b[1] - a[1]);
+      return [heading(row.label || "No label"), bars(classes)];
+    },
+  },
+  {
     title: "Regression",
     outputs: ["scores"],
     ...TEXT_OR_PAIR,

@@ -1,0 +1,1 @@
+"""Classes that come with the texts, judged by a model of NLI."""

@@ -1,0 +1,1 @@
+"""Tests of labels that come with the texts."""
