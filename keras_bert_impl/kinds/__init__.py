@@ -10,6 +10,7 @@
   generation  texts that follow, or are written of, other texts
   multi_task  several of texts and tags on one encoder
   parsing     dependency trees of sentences
+  coreference clusters of the mentions of documents
 
 A package has the options of its kind, its files of examples and their splits,
 rows, task, scores, servable and class for Python. `<name>_kind.KIND` names them
@@ -32,6 +33,11 @@ with epy.lazy_imports():
     question_answerer,
   )
   from keras_bert_impl.kinds.choices import choice_answerer, choice_kind
+  from keras_bert_impl.kinds.coreference import (
+    coreference_kind,
+    coreference_options,
+    coreference_resolver,
+  )
   from keras_bert_impl.kinds.embeddings import embedding_kind, embedding_trainer
   from keras_bert_impl.kinds.embeddings.encoders import (
     multi_vector_encoder,
@@ -97,6 +103,11 @@ _TABLE = (
   _Row(reranking_kind, {"Reranker": reranker}),
   _Row(multi_task_kind, {}),
   _Row(parsing_kind, {"DependencyParser": dependency_parser}, parsing_options),
+  _Row(
+    coreference_kind,
+    {"CoreferenceResolver": coreference_resolver},
+    coreference_options,
+  ),
   _Row(generation_kind, {"TextGenerator": text_generator}, generation_options),
 )
 # {name of a class of `kb`: its module}.

@@ -13,6 +13,7 @@ have the first and the last one alone. An empty line ends a sentence.
 Source: Pradhan et al. 2012.
 """
 
+import collections
 import dataclasses
 import re
 
@@ -21,6 +22,7 @@ from keras_bert_impl import files
 _BEGIN, _END = "#begin document", "#end document"
 _NAME = re.compile(re.escape(_BEGIN) + r" \((.*?)\);?(?:.*part (\d+))?")
 _MENTION = re.compile(r"(\()?([^()|]+)(\))?")
+_PART = re.compile(r"(.*?)(?: (\d+))?")
 _NOTHING = ("-", "_", "*")
 _WORD, _SPEAKER, _FEWEST = 3, 9, 12
 
@@ -151,3 +153,29 @@ class _Reader:
       tuple(self._speakers),
       self.origin,
     )
+
+
+def lines_of(name, sentences, clusters):
+  """Returns the lines of a document with clusters, list of str.
+
+  Args:
+    name: str, as of `Document`; one that ends with a number has a part.
+    sentences: sequence of sequences of str.
+    clusters: list of lists of (start, end).
+  """
+  begins, ends = collections.defaultdict(list), collections.defaultdict(list)
+  mentions = [(m, k) for k, cluster in enumerate(clusters) for m in cluster]
+  for (start, end), number in sorted(mentions, key=lambda x: -x[0][1]):
+    begins[start].append(f"({number}" + ")" * (end == start + 1))
+  for (start, end), number in sorted(mentions, key=lambda x: -x[0][0]):
+    ends[end - 1] += [f"{number})"] * (end > start + 1)
+  name, part = _PART.fullmatch(name).groups("000")
+  lines, place = [f"{_BEGIN} ({name}); part {part}"], 0
+  for words in sentences:
+    for number, word in enumerate(words):
+      found = "|".join([*begins[place], *ends[place]]) or "-"
+      columns = (name, str(int(part)), str(number), word, *7 * "-", found)
+      lines.append("\t".join(columns))
+      place += 1
+    lines.append("")
+  return [*lines, _END, ""]
