@@ -38,11 +38,13 @@ def make_parts(run, splits, options):
       "--ensemble_dirs averages scores, but a model gives the clusters that it"
       " has chosen: evaluate the runs one by one."
     )
-  if overlap > max(0, length - 4) // 2:
+  most = max(0, length - 2) // 2
+  if overlap > most:
     raise ValueError(
-      f"segment_overlap ({overlap}) must be at most {max(0, length - 4) // 2},"
-      f" half of the tokens that max_seq_length ({length}) has room for."
+      f"segment_overlap ({overlap}) must be at most {most}, half of the tokens"
+      f" that max_seq_length ({length}) has room for."
     )
+  is_gap = _is_gap(splits)
   genres, keep_singletons = _found(run, splits, options.keep_singletons)
   preprocessor = coreference_rows.CoreferencePreprocessor(
     _LONGEST_ROW // length * length,
@@ -62,9 +64,7 @@ def make_parts(run, splits, options):
     options.span_units,
     options.span_dropout,
   )
-  evaluator = coreference_scores.CoreferenceEvaluator(
-    keep_singletons, _is_gap(splits)
-  )
+  evaluator = coreference_scores.CoreferenceEvaluator(keep_singletons, is_gap)
   return fine_tuning.FineTuning(preprocessor, task, evaluator)
 
 

@@ -18,7 +18,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl.kinds.coreference import coreference_rows
-from keras_bert_impl.layers.basics import layer
+from keras_bert_impl.layers.basics import kernels, layer
 from keras_bert_impl.layers.heads import spans
 from keras_bert_impl.models.encoders import encoder_choice, encoder_model
 from keras_bert_impl.models.heads import head_model
@@ -29,7 +29,6 @@ _NEVER = -1e9  # Score of what cannot be.
 _NO_ANTECEDENT = 0.0
 # Lower bounds of the buckets of distances, in spans and in segments.
 _DISTANCES = (1, 2, 3, 4, 5, 8, 16, 32, 64)
-_AT_ONCE = 5  # antecedents that are compared
 # Halvings of a chain of antecedents: 2 to that power spans are enough.
 _HALVINGS = 16
 
@@ -225,18 +224,18 @@ class CoreferenceHead(_CoreferenceHeadArguments, layer.Layer):
       antecedent_losses, float32 [B, L], of each word the summed loss of the
       spans from it, and of each kept span.
     """
-    vectors = self.spans(_at(hidden, word_starts), _at(hidden, word_ends))
-    mentions = self.mention(ops.relu(vectors))  # [B, L, W, 1]
-    mentions = ops.cast(ops.squeeze(mentions, 3), "float32")
+    words = self.spans.project(
+      spans.at(hidden, word_starts), spans.at(hidden, word_ends)
+    )
+    mentions = [self.mention(ops.relu(x)) for x in self.spans.by_width(words)]
+    mentions = ops.cast(ops.concatenate(mentions, axis=2), "float32")
     length = ops.shape(word_starts)[1]
     widths = ops.arange(self.max_span_width, dtype="int32")
     lasts = ops.expand_dims(ops.arange(length, dtype="int32"), 1) + widths
     is_span = lasts <= ops.expand_dims(word_limits, 2)  # [B, L, W]
     kept = self._keep(mentions, is_span, word_starts)
-    vectors = ops.reshape(
-      vectors, (-1, length * self.max_span_width, self.units)
-    )
-    vectors = self.dropout(_at(vectors, kept.index), training=training)
+    vectors = self.spans.at(words, kept.starts, kept.ends)
+    vectors = self.dropout(vectors, training=training)  # [B, K, I]
     speakers = ops.take_along_axis(word_speakers, kept.starts, axis=1)
     places = ops.take_along_axis(word_starts, kept.starts, axis=1)
     segments = places // self.segment_length
@@ -320,32 +319,30 @@ class CoreferenceHead(_CoreferenceHeadArguments, layer.Layer):
     of_span = self.of_span(vectors) + ops.expand_dims(
       ops.take(self.tables["genre"], genre_ids, axis=0), 1
     )
-    of_span = ops.expand_dims(of_span, 2)
     of_antecedent = self.of_antecedent(vectors)
 
     def score(some):
-      """Returns float32 [B, K, n] of antecedents int32 [B, K, n]."""
-      both = ops.expand_dims(vectors, 2) * _at(vectors, some)
-      hidden = of_span + _at(of_antecedent, some) + self.of_both(both)
-      there = _numbers_at(speakers, some)
-      here = ops.expand_dims(speakers, 2)
-      is_known = ops.logical_and(here > 0, there > 0)
-      speaker = 1 + ops.cast(here == there, "int32")
-      between = ops.expand_dims(segments, 2) - _numbers_at(segments, some)
+      """Returns float32 [B, K] of an antecedent of each, int32 [B, K]."""
+      hidden = of_span + spans.at(of_antecedent, some)
+      hidden += self.of_both(vectors * spans.at(vectors, some))
+      there = ops.take_along_axis(speakers, some, axis=1)
+      is_known = ops.logical_and(speakers > 0, there > 0)
+      speaker = 1 + ops.cast(speakers == there, "int32")
+      between = segments - ops.take_along_axis(segments, some, axis=1)
       for name, numbers in (
         ("speaker", ops.where(is_known, speaker, 0)),
-        ("distance", _bucket(ops.expand_dims(places, 1) - some)),
+        ("distance", _bucket(places - some)),
         ("segment_distance", _bucket(between)),
       ):
         hidden += ops.take(self.tables[name], numbers, axis=0)
       scores = self.pair(ops.relu(hidden))
-      return ops.cast(ops.squeeze(scores, 3), "float32")
+      return ops.cast(ops.squeeze(scores, 2), "float32")
 
-    fine = [
-      score(antecedents[:, :, place : place + _AT_ONCE])
-      for place in range(0, self.max_antecedents, _AT_ONCE)
-    ]
-    scores = coarse + ops.concatenate(fine, axis=2)
+    # In turn, as all at once would take C times the memory.
+    fine = kernels.map_in_turn(
+      score, ops.transpose(antecedents, (2, 0, 1)), "float32"
+    )
+    scores = coarse + ops.transpose(fine, (1, 2, 0))
     return antecedents, ops.where(is_one, scores, _NEVER)
 
   def _clusters(self, kept, antecedents, scores):
@@ -392,20 +389,6 @@ class _Kept(NamedTuple):
   scores: Any
 
 
-def _at(x, places):
-  """Returns float [B, ..., I] of x [B, N, I] at int32 [B, ...]; NONE is 0."""
-  batch, number, _ = ops.shape(x)
-  rows = ops.arange(batch, dtype="int32") * number
-  rows = ops.reshape(rows, (-1, *(len(places.shape) - 1) * (1,)))
-  flat = ops.reshape(x, (-1, x.shape[-1]))
-  return ops.take(flat, ops.maximum(places, 0) + rows, axis=0)
-
-
-def _numbers_at(x, places):
-  """Returns int32 [B, K, n] of x [B, K] at int32 [B, K, n]."""
-  return ops.squeeze(_at(ops.expand_dims(x, 2), places), 3)
-
-
 def _bucket(distances):
   """Returns the bucket of distances, int32 [...] below 10."""
   bounds = ops.convert_to_tensor(_DISTANCES, "int32")
@@ -432,7 +415,8 @@ def _antecedent_losses(is_kept, antecedents, scores, gold):
     gold: int32 [B, K], numbers of clusters, NONE of what is no mention.
   """
   here = ops.expand_dims(gold, 2)
-  is_right = ops.logical_and(here >= 0, here == _numbers_at(gold, antecedents))
+  there = ops.squeeze(spans.at(here, antecedents), 3)
+  is_right = ops.logical_and(here >= 0, here == there)
   is_right = ops.logical_and(is_right, scores > _NEVER / 2)
   has_none = ops.logical_not(ops.any(is_right, axis=2, keepdims=True))
   none = ops.full_like(scores[:, :, :1], _NO_ANTECEDENT)

@@ -5,10 +5,13 @@ units.
 """
 
 import dataclasses
+from typing import Any, NamedTuple
 
 from keras import ops
 
 from keras_bert_impl.layers.basics import layer
+
+_NEVER = -1e9  # Score of a word after the end.
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -48,7 +51,7 @@ class SpanRepresentation(_SpanRepresentationArguments, layer.Layer):
     self.widths = self._weight("widths", self.max_span_width, self.units)
 
   def call(self, first, last):
-    """Returns the vectors of spans.
+    """Returns the vectors of all spans.
 
     Args:
       first: float [B, T, H], states of words as those that spans begin with,
@@ -59,22 +62,93 @@ class SpanRepresentation(_SpanRepresentationArguments, layer.Layer):
       float [B, T, W, I], of the spans that begin at a word and have 1, 2, ... W
       words; some number where the text ends before.
     """
+    return ops.stack([*self.by_width(self.project(first, last))], axis=2)
+
+  def project(self, first, last):
+    """Returns the `Projected` words; arguments are as `call`."""
     starts, words = ops.split(self.of_first(first), 2, axis=-1)
-    ends = self.of_last(last)
-    scores = ops.cast(self.attention(first), "float32")  # [B, T, 1]
-    # The softmax of one width goes on from that of the width before it.
-    highest, total = scores, ops.ones_like(scores)
-    head, spans = words, []
+    scores = ops.cast(self.attention(first), "float32")
+    return Projected(starts, self.of_last(last), words, scores)
+
+  def by_width(self, projected):
+    """Yields the vectors of all spans of 1, 2, ... W words, float [B, T, I].
+
+    One after the other, so that they need not be held together.
+
+    Args:
+      projected: `Projected`.
+    """
+    starts, ends, words, scores = projected
+    head = _Head(words, scores)
     for width in range(self.max_span_width):
       if width:
-        added = _from(scores, width)
-        before, highest = highest, ops.maximum(highest, added)
-        kept, share = ops.exp(before - highest), ops.exp(added - highest)
-        total = total * kept + share
-        part = ops.cast(share / total, words.dtype)
-        head = head * (1 - part) + _from(words, width) * part
-      spans.append(starts + _from(ends, width) + head + self.widths[width])
-    return ops.stack(spans, axis=2)
+        head = head.with_word(_from(words, width), _from(scores, width))
+      yield starts + _from(ends, width) + head.mean + self.widths[width]
+
+  def at(self, projected, starts, ends):
+    """Returns the vectors of some spans, float [B, K, I].
+
+    Args:
+      projected: `Projected`.
+      starts: int32 [B, K], their first words.
+      ends: int32 [B, K], their last words, fewer than W after the first.
+    """
+    head = _Head(at(projected.words, starts), at(projected.scores, starts))
+    for width in range(1, self.max_span_width):
+      place = ops.minimum(starts + width, ends)
+      is_new = ops.expand_dims(starts + width <= ends, 2)
+      score = ops.where(is_new, at(projected.scores, place), _NEVER)
+      head = head.with_word(at(projected.words, place), score)
+    widths = ops.take(self.widths, ends - starts, axis=0)
+    edges = at(projected.starts, starts) + at(projected.ends, ends)
+    return edges + head.mean + widths
+
+
+class Projected(NamedTuple):
+  """What vectors of spans are made of, of each word.
+
+  Attributes:
+    starts: float [B, T, I], of a word that begins a span.
+    ends: float [B, T, I], of one that ends it.
+    words: float [B, T, I], of one in it.
+    scores: float32 [B, T, 1], logits of its weight in it.
+  """
+
+  starts: Any
+  ends: Any
+  words: Any
+  scores: Any
+
+
+class _Head:
+  """The mean of the words of spans, weighted by a softmax.
+
+  Args:
+    mean: float [B, ..., I], of the first words.
+    highest: float32 [B, ..., 1], the logits of their weights.
+    total: float32 [B, ..., 1], sum of the weights, times exp(-highest).
+  """
+
+  def __init__(self, mean, highest, total=None):
+    self.mean, self._highest = mean, highest
+    self._total = ops.ones_like(highest) if total is None else total
+
+  def with_word(self, word, score):
+    """Returns the `_Head` of spans that are a word longer."""
+    highest = ops.maximum(self._highest, score)
+    share = ops.exp(score - highest)
+    total = self._total * ops.exp(self._highest - highest) + share
+    part = ops.cast(share / total, word.dtype)
+    return _Head(self.mean * (1 - part) + word * part, highest, total)
+
+
+def at(x, places):
+  """Returns float [B, ..., I] of x [B, N, I] at int32 [B, ...], at least 0."""
+  batch, number, _ = ops.shape(x)
+  rows = ops.arange(batch, dtype="int32") * number
+  rows = ops.reshape(rows, (-1, *(len(places.shape) - 1) * (1,)))
+  flat = ops.reshape(x, (-1, x.shape[-1]))
+  return ops.take(flat, ops.maximum(places, 0) + rows, axis=0)
 
 
 def _from(x, place):

@@ -11,7 +11,7 @@ from keras_bert_impl.tokenizers.formats import vocabularies
 WOMEN, MEN, PLACES = ("ada", "mary"), ("tom", "bob"), ("park", "mill", "sea")
 WORDS = (
   *(*WOMEN, *MEN, *PLACES, "she", "he", "her", "him", "saw", "met", "near"),
-  *("the", "old", ".", "수진이", "그녀는", "책을"),
+  *("the", "old", ".", "수진이", "그녀는", "책을", "##a"),
 )
 
 
