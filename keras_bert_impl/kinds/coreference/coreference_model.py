@@ -43,12 +43,12 @@ class CoreferenceModel(head_model.HeadModel):
     config: `configs.EncoderConfig`.
     segment_length: int, M: the encoder reads rows of as many ids.
     num_genres: as `CoreferenceHead`.
+    keep_singletons: as `CoreferenceHead`.
     max_span_width: as `CoreferenceHead`.
     top_span_ratio: as `CoreferenceHead`.
     max_antecedents: as `CoreferenceHead`.
-    span_units: as `CoreferenceHead`.
-    span_dropout: as `CoreferenceHead`.
-    keep_singletons: as `CoreferenceHead`.
+    span_units: units of `CoreferenceHead`.
+    span_dropout: dropout_rate of `CoreferenceHead`.
     use_clusters: bool, for training: whether there is an input `span_clusters`,
       int32 [B, L, W], and the outputs of losses.
     dtype: as `TransformerEncoder`.
@@ -62,12 +62,12 @@ class CoreferenceModel(head_model.HeadModel):
     config,
     segment_length,
     num_genres=0,
+    keep_singletons=False,
     max_span_width=10,
     top_span_ratio=0.4,
     max_antecedents=50,
     span_units=1000,
     span_dropout=0.3,
-    keep_singletons=False,
     use_clusters=False,
     dtype=None,
     name="coreference_model",

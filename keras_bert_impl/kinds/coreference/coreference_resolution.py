@@ -17,6 +17,12 @@ from keras_bert_impl.kinds.coreference import (
 )
 from keras_bert_impl.tasks.basics import cross_entropy, task
 
+# Options that the model has under the same names.
+MODEL_OPTIONS = (
+  *("max_span_width", "top_span_ratio", "max_antecedents"),
+  *("span_units", "span_dropout"),
+)
+
 
 @dataclasses.dataclass(frozen=True)
 class CoreferenceTask(task.Task):
@@ -52,13 +58,9 @@ class CoreferenceTask(task.Task):
       self.config,
       self.max_seq_length,
       len(self.genres),
-      self.max_span_width,
-      self.top_span_ratio,
-      self.max_antecedents,
-      self.span_units,
-      self.span_dropout,
       self.keep_singletons,
       use_clusters=True,
+      **{name: getattr(self, name) for name in MODEL_OPTIONS},
     )
 
   @property

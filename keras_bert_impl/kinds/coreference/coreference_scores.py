@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import os
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,18 +14,6 @@ from keras_bert_impl.metrics import (
   intervals,
 )
 from keras_bert_impl.tasks.basics import fine_tuning
-
-
-class Clusters(NamedTuple):
-  """Clusters that were found in a document.
-
-  Attributes:
-    clusters: list of lists of mentions (start, end).
-    certainty: float, the mean probability of the spans in them.
-  """
-
-  clusters: list
-  certainty: float = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +28,7 @@ class CoreferenceEvaluator(fine_tuning.Evaluator):
   keep_singletons: bool = False
   is_gap: bool = False
 
-  baseline_name = "mentions of the same words, or each alone"
+  baseline_name = "the true mentions, each alone"
   token_outputs = (
     *("span_starts", "span_ends", "clusters", "span_scores"),
     *("mention_losses", "antecedent_losses"),
@@ -53,8 +40,8 @@ class CoreferenceEvaluator(fine_tuning.Evaluator):
     return "gap_f1" if self.is_gap else "conll_f1"
 
   def answers(self, examples, rows, outputs):
-    """Returns the `Clusters` of each document."""
-    names = ("span_starts", "span_ends", "clusters", "span_scores")
+    """Returns the clusters of each document, lists of (start, end)."""
+    names = ("clusters", "span_starts", "span_ends")
     columns = zip(*(outputs[name] for name in names), strict=True)
     return [_found(*each) for each in columns]
 
@@ -63,7 +50,7 @@ class CoreferenceEvaluator(fine_tuning.Evaluator):
     if self.is_gap:
       return self._gap_scores(examples, answers)
     gold = [self._gold(example) for example in examples]
-    return coreference.score(gold, [answer.clusters for answer in answers])
+    return coreference.score(gold, answers)
 
   def _gold(self, example):
     least = 1 if self.keep_singletons else 2
@@ -83,7 +70,7 @@ class CoreferenceEvaluator(fine_tuning.Evaluator):
       line
       for example, answer in zip(examples, answers, strict=True)
       for line in conll_documents.lines_of(
-        example.name, example.sentences, answer.clusters
+        example.name, example.sentences, answer
       )
     ]
     paths = {"predictions": os.path.join(folder, "predictions.conll")}
@@ -98,19 +85,16 @@ class CoreferenceEvaluator(fine_tuning.Evaluator):
     return paths
 
   def baselines(self, examples):
-    """Returns the better scores of the two, which know the mentions."""
-    found = [
-      self.score(examples, [Clusters(make(x)) for x in examples])
-      for make in (same_words, alone)
-    ]
-    return {name: max(each[name] for each in found) for name in found[0]}
+    """Returns the scores of the true mentions, each alone."""
+    alone = [[[m] for x in example.clusters for m in x] for example in examples]
+    return self.score(examples, alone)
 
   def intervals(self, examples, answers, scores):
     """Returns the interval of CoNLL's F1, by resampling documents."""
     if self.is_gap:
       return {}
     counts = [
-      coreference.count(self._gold(example), answer.clusters)
+      coreference.count(self._gold(example), answer)
       for example, answer in zip(examples, answers, strict=True)
     ]
     shape = np.shape(counts)[1:]
@@ -120,21 +104,6 @@ class CoreferenceEvaluator(fine_tuning.Evaluator):
       return {"conll_f1": scores["conll_f1"]}
 
     return intervals.bootstrap(f1_of, np.reshape(counts, (len(counts), -1)))
-
-  def judge(self, examples, rows, outputs, answers, scores):
-    """Returns the clusters as texts; right are those without a fault."""
-    gold = [_text(x, self._gold(x)) for x in examples]
-    found = [
-      _text(example, answer.clusters)
-      for example, answer in zip(examples, answers, strict=True)
-    ]
-    return fine_tuning.Judgement(
-      gold,
-      found,
-      np.array([a == b for a, b in zip(gold, found, strict=True)], bool),
-      np.array([answer.certainty for answer in answers]),
-      "mean probability of the links",
-    )
 
   def label_counts(self, examples):
     """Returns the numbers of clusters by their sizes."""
@@ -147,33 +116,14 @@ class CoreferenceEvaluator(fine_tuning.Evaluator):
     return {"keep_singletons": self.keep_singletons}
 
 
-def same_words(example):
-  """Returns the true mentions of a document, those of the same words as one."""
-  clusters = collections.defaultdict(list)
-  for start, end in _mentions(example):
-    clusters[" ".join(example.words[start:end]).lower()].append((start, end))
-  return list(clusters.values())
-
-
-def alone(example):
-  """Returns the true mentions of a document, each as a cluster."""
-  return [[mention] for mention in _mentions(example)]
-
-
-def _mentions(example):
-  return sorted(m for cluster in example.clusters for m in cluster)
-
-
-def _found(starts, ends, clusters, scores):
-  """Returns the `Clusters` of arrays [n], the model's outputs for a row."""
+def _found(clusters, starts, ends):
+  """Returns the clusters of arrays [n], the model's outputs for a row."""
   found = collections.defaultdict(list)
   is_found = clusters != coreference_rows.NONE
-  for cluster, start, end in zip(
-    *(x[is_found].tolist() for x in (clusters, starts, ends)), strict=True
-  ):
+  columns = (x[is_found].tolist() for x in (clusters, starts, ends))
+  for cluster, start, end in zip(*columns, strict=True):
     found[cluster].append((start, end + 1))
-  certainty = float(np.mean(scores[is_found])) if is_found.any() else 0.0
-  return Clusters(list(found.values()), certainty)
+  return list(found.values())
 
 
 def _is_meant(question, answer):
@@ -183,17 +133,8 @@ def _is_meant(question, answer):
   """
   of_pronoun = {
     mention
-    for cluster in answer.clusters
+    for cluster in answer
     if question.mention in cluster
     for mention in cluster
   }
   return tuple(name in of_pronoun for name in question.names)
-
-
-def _text(example, clusters):
-  """Returns clusters as people read them: "Ada King = she; London = it"."""
-  texts = [
-    " = ".join(" ".join(example.words[a:b]) for a, b in sorted(cluster))
-    for cluster in sorted(map(sorted, clusters))
-  ]
-  return "; ".join(texts)

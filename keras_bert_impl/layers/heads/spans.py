@@ -78,12 +78,17 @@ class SpanRepresentation(_SpanRepresentationArguments, layer.Layer):
     Args:
       projected: `Projected`.
     """
-    starts, ends, words, scores = projected
-    head = _Head(words, scores)
+    starts, *others = projected
+    size, last = ops.shape(starts)[1], self.max_span_width - 1
+    ends, words, scores = (
+      ops.pad(x, [[0, 0], [0, last], [0, 0]]) for x in others
+    )
+    head = _Head(words[:, :size], scores[:, :size])
     for width in range(self.max_span_width):
+      there = slice(width, width + size)
       if width:
-        head = head.with_word(_from(words, width), _from(scores, width))
-      yield starts + _from(ends, width) + head.mean + self.widths[width]
+        head = head.with_word(words[:, there], scores[:, there])
+      yield starts + ends[:, there] + head.mean + self.widths[width]
 
   def at(self, projected, starts, ends):
     """Returns the vectors of some spans, float [B, K, I].
@@ -149,9 +154,3 @@ def at(x, places):
   rows = ops.reshape(rows, (-1, *(len(places.shape) - 1) * (1,)))
   flat = ops.reshape(x, (-1, x.shape[-1]))
   return ops.take(flat, ops.maximum(places, 0) + rows, axis=0)
-
-
-def _from(x, place):
-  """Returns [B, T, ...] with what stands `place` words later; 0 at the end."""
-  size = ops.shape(x)[1]
-  return ops.pad(x, [[0, 0], [0, place], [0, 0]])[:, place : place + size]
