@@ -3,7 +3,7 @@ r"""Fine-tunes a model to find coreference: which mentions mean the same.
     python official_tasks/run_coreference.py --do_train --do_eval \
       --train_file=train.english.v4_gold_conll \
       --dev_file=dev.english.v4_gold_conll --max_seq_length=384 \
-      --init_checkpoint=spanbert_base/bert_model.ckpt --train_batch_size=1 \
+      --init_checkpoint=cased_L-12_H-768_A-12 --train_batch_size=1 \
       --output_dir=coreference_run
 
     ... --do_eval --dev_file=gap-development.tsv

@@ -41,7 +41,7 @@ class CoreferenceSettings(typed.FitSettings, total=False):
 class CoreferenceResolver(estimator.Estimator[str, list[list[Mention]]]):
   """Finds which mentions of a text mean the same.
 
-      resolver = kb.CoreferenceResolver.from_checkpoint("spanbert_base")
+      resolver = kb.CoreferenceResolver.from_checkpoint("bert-base-cased")
       resolver.fit("train.conll")
       resolver.predict("Ada lived in London. She liked it there.")
       # [[{"text": "Ada", "start": 0, ...}, {"text": "She", "start": 21, ...}],
