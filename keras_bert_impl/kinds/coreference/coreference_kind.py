@@ -53,13 +53,16 @@ def make_parts(run, splits, options):
     options.max_span_width,
     genres,
   )
-  names = coreference_resolution.MODEL_OPTIONS
   task = coreference_resolution.CoreferenceTask(
     run.encoder_config,
     length,
     genres,
     keep_singletons,
-    **{name: getattr(options, name) for name in names},
+    options.max_span_width,
+    options.top_span_ratio,
+    options.max_antecedents,
+    options.span_units,
+    options.span_dropout,
   )
   evaluator = coreference_scores.CoreferenceEvaluator(keep_singletons, is_gap)
   return fine_tuning.FineTuning(preprocessor, task, evaluator)

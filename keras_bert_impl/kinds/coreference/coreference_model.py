@@ -42,13 +42,8 @@ class CoreferenceModel(head_model.HeadModel):
   Args:
     config: `configs.EncoderConfig`.
     segment_length: int, M: the encoder reads rows of as many ids.
-    num_genres: as `CoreferenceHead`.
-    keep_singletons: as `CoreferenceHead`.
-    max_span_width: as `CoreferenceHead`.
-    top_span_ratio: as `CoreferenceHead`.
-    max_antecedents: as `CoreferenceHead`.
-    span_units: units of `CoreferenceHead`.
-    span_dropout: dropout_rate of `CoreferenceHead`.
+    head: {argument of `CoreferenceHead`: value}, but for segment_length and
+      initializer_range; None leaves all as they are by default.
     use_clusters: bool, for training: whether there is an input `span_clusters`,
       int32 [B, L, W], and the outputs of losses.
     dtype: as `TransformerEncoder`.
@@ -61,24 +56,25 @@ class CoreferenceModel(head_model.HeadModel):
     self,
     config,
     segment_length,
-    num_genres=0,
-    keep_singletons=False,
-    max_span_width=10,
-    top_span_ratio=0.4,
-    max_antecedents=50,
-    span_units=1000,
-    span_dropout=0.3,
+    head=None,
     use_clusters=False,
     dtype=None,
     name="coreference_model",
   ):
     arguments = dict(locals())
     encoder = encoder_choice.make(config, dtype, use_pooler=False)
+    resolver = CoreferenceHead(
+      segment_length,
+      initializer_range=config.initializer_range,
+      dtype=encoder.dtype_policy,
+      name="coreference",
+      **head or {},
+    )
     names = (*encoder.input, *coreference_rows.WORD_INPUTS)
     shapes = dict.fromkeys(names, (None,))
     shapes[coreference_rows.GENRE_IDS] = ()
     if use_clusters:
-      shapes[coreference_rows.SPAN_CLUSTERS] = (None, max_span_width)
+      shapes[coreference_rows.SPAN_CLUSTERS] = (None, resolver.max_span_width)
     inputs = {
       name: encoder_model.make_input(name, shape)
       for name, shape in shapes.items()
@@ -89,21 +85,8 @@ class CoreferenceModel(head_model.HeadModel):
       hidden["sequence_output"], inputs[coreference_rows.WORD_STARTS]
     )
     hidden = head_model.dropout(encoder, None)(hidden)
-    head = CoreferenceHead(
-      segment_length,
-      num_genres,
-      max_span_width,
-      top_span_ratio,
-      max_antecedents,
-      span_units,
-      span_dropout,
-      keep_singletons,
-      config.initializer_range,
-      dtype=encoder.dtype_policy,
-      name="coreference",
-    )
     own = [x for name, x in inputs.items() if name not in encoder.input]
-    super().__init__(encoder, inputs, head(hidden, *own), arguments)
+    super().__init__(encoder, inputs, resolver(hidden, *own), arguments)
     self.segment_length = segment_length
 
 

@@ -17,12 +17,6 @@ from keras_bert_impl.kinds.coreference import (
 )
 from keras_bert_impl.tasks.basics import cross_entropy, task
 
-# Options that the model has under the same names.
-MODEL_OPTIONS = (
-  *("max_span_width", "top_span_ratio", "max_antecedents"),
-  *("span_units", "span_dropout"),
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class CoreferenceTask(task.Task):
@@ -33,11 +27,11 @@ class CoreferenceTask(task.Task):
     max_seq_length: int, ids of a segment.
     genres: tuple of str, those of the training data.
     keep_singletons: bool, whether mentions alone are clusters.
-    max_span_width: as `coreference_model.CoreferenceModel`.
+    max_span_width: as `coreference_model.CoreferenceHead`.
     top_span_ratio: the same.
     max_antecedents: the same.
-    span_units: the same.
-    span_dropout: the same.
+    span_units: units, the same.
+    span_dropout: dropout_rate, the same.
   """
 
   config: configs.EncoderConfig
@@ -54,13 +48,17 @@ class CoreferenceTask(task.Task):
 
   def build_model(self):
     """Returns a `CoreferenceModel` with fresh weights."""
+    head = {
+      "num_genres": len(self.genres),
+      "max_span_width": self.max_span_width,
+      "top_span_ratio": self.top_span_ratio,
+      "max_antecedents": self.max_antecedents,
+      "units": self.span_units,
+      "dropout_rate": self.span_dropout,
+      "keep_singletons": self.keep_singletons,
+    }
     return coreference_model.CoreferenceModel(
-      self.config,
-      self.max_seq_length,
-      len(self.genres),
-      self.keep_singletons,
-      use_clusters=True,
-      **{name: getattr(self, name) for name in MODEL_OPTIONS},
+      self.config, self.max_seq_length, head, use_clusters=True
     )
 
   @property

@@ -192,9 +192,7 @@ def test_padding_does_not_change_the_clusters():
       intermediate_size=16,
     ),
     16,
-    max_span_width=3,
-    span_units=8,
-    max_antecedents=6,
+    {"max_span_width": 3, "units": 8, "max_antecedents": 6},
   )
   rng = np.random.default_rng(0)
   short = {name: np.full((2, 32), -1, np.int32) for name in model.input}
@@ -227,8 +225,8 @@ def test_fit_takes_dicts_and_drops_singletons(start, tmp_path):
   resolver.fit(data, epochs=2, batch_size=batch_size, **settings)
   (clusters,) = resolver.predict(["ada saw tom. she met him near the park."])
   assert all(len(cluster) > 1 for cluster in clusters)
-  config = resolver.model.get_config()
-  assert config["span_units"] == 32 and config["keep_singletons"] is False
+  config = resolver.model.get_config()["head"]
+  assert config["units"] == 32 and config["keep_singletons"] is False
   with pytest.raises(ValueError, match="a head that transformers has not"):
     resolver.save(tmp_path / "saved")
 
