@@ -8,7 +8,7 @@
 
 Strings in, answers out; `fit`, `evaluate`, `predict`, `save`, `export`:
     TextClassifier, TokenTagger, QuestionAnswerer, ChoiceAnswerer, FillMask,
-    DependencyParser, TextGenerator, ZeroShotClassifier
+    DependencyParser, CoreferenceResolver, TextGenerator, ZeroShotClassifier
 Texts in, vectors or a ranking out:
     SentenceEncoder, SparseEncoder, MultiVectorEncoder, StaticEncoder, Reranker
 Checkpoints, configurations and tokenizers:
@@ -57,6 +57,9 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
     ChoiceAnswerer as ChoiceAnswerer,
   )
   from keras_bert_impl.kinds.fill_mask.mask_filling import FillMask as FillMask
+  from keras_bert_impl.kinds.coreference.coreference_resolver import (
+    CoreferenceResolver as CoreferenceResolver,
+  )
   from keras_bert_impl.kinds.parsing.dependency_parser import (
     DependencyParser as DependencyParser,
   )

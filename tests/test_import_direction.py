@@ -73,6 +73,7 @@ ORDER = (
   ("keras_bert_impl.estimators",),
   (
     "keras_bert_impl.kinds.answers",
+    "keras_bert_impl.kinds.coreference",
     "keras_bert_impl.kinds.fill_mask",
     "keras_bert_impl.kinds.generation",
     "keras_bert_impl.kinds.parsing",

@@ -16,6 +16,7 @@ import pytest
 from keras_bert_impl import kinds, layers
 from keras_bert_impl.estimators import typed
 from keras_bert_impl.kinds.answers import question_answerer
+from keras_bert_impl.kinds.coreference import coreference_resolver
 from keras_bert_impl.kinds.embeddings.encoders import encoder_training
 from keras_bert_impl.kinds.parsing import dependency_parser
 from keras_bert_impl.kinds.reranking import reranker
@@ -177,6 +178,7 @@ FILES = model_files.ModelFilesConfig
     (question_answerer.AnswerSettings, ["answers"]),
     (encoder_training.EncoderSettings, ["embeddings"]),
     (dependency_parser.ParserSettings, ["parsing"]),
+    (coreference_resolver.CoreferenceSettings, ["coreference"]),
     (reranker.RerankerSettings, ["reranking"]),
   ],
 )

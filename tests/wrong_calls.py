@@ -57,6 +57,7 @@ QUESTION = {
   "answers": {"text": ["cat"], "answer_start": [4]},
 }
 CHOICE = {"text": "a", "choices": ["b", "c"], "label": 0}
+DOCUMENT = {"sentences": [["a", "b"]], "clusters": [[[0, 0], [1, 1]]]}
 TREE = {"words": ["a", "b"], "heads": [2, 0], "relations": ["x", "y"]}
 SETTINGS = (
   *("learning_rate", "random_seed", "max_seq_length", "restore_best"),
@@ -132,6 +133,7 @@ def estimators(path):
     (kb.TextClassifier, texts, ["p", "n"]),
     (kb.TokenTagger, [["a", "b"]], [["O", "B-X"]]),
     (kb.DependencyParser, [TREE], None),
+    (kb.CoreferenceResolver, [DOCUMENT], None),
     (kb.QuestionAnswerer, [QUESTION], None),
     (kb.ChoiceAnswerer, [CHOICE], None),
     (kb.Reranker, [("a", "b", "c")] * 2, None),

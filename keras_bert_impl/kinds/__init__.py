@@ -10,6 +10,7 @@
   generation  texts that follow, or are written of, other texts
   multi_task  several of texts and tags on one encoder
   parsing     dependency trees of sentences
+  coreference clusters of the mentions of documents
   zero_shot   labels that come with the texts
 
 A package has the options of its kind, its files of examples and their splits,
@@ -33,6 +34,11 @@ with epy.lazy_imports():
     question_answerer,
   )
   from keras_bert_impl.kinds.choices import choice_answerer, choice_kind
+  from keras_bert_impl.kinds.coreference import (
+    coreference_kind,
+    coreference_options,
+    coreference_resolver,
+  )
   from keras_bert_impl.kinds.embeddings import embedding_kind, embedding_trainer
   from keras_bert_impl.kinds.embeddings.encoders import (
     multi_vector_encoder,
@@ -103,6 +109,11 @@ _TABLE = (
   _Row(reranking_kind, {"Reranker": reranker}),
   _Row(multi_task_kind, {}),
   _Row(parsing_kind, {"DependencyParser": dependency_parser}, parsing_options),
+  _Row(
+    coreference_kind,
+    {"CoreferenceResolver": coreference_resolver},
+    coreference_options,
+  ),
   _Row(generation_kind, {"TextGenerator": text_generator}, generation_options),
   _Row(
     zero_shot_kind,

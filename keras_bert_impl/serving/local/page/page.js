@@ -310,6 +310,45 @@ const HEADS = [
     },
   },
   {
+    title: "Coreference",
+    outputs: ["num_mentions", "clusters", "starts", "ends"],
+    fields: { text: { label: "Text" } },
+    examples: [
+      { text: "Ada lived in London. She liked it there, her friends said." },
+      { text: "Tom gave Mary his book, and she read it to him." },
+      { text: "수진이 책을 샀다. 그녀는 그것을 읽었다." },
+    ],
+    show(row, values) {
+      const mentions = firstOf(row.num_mentions, (i) => ({
+        start: row.starts[i],
+        end: row.ends[i],
+        cluster: row.clusters[i],
+        text: row.texts[i],
+      }));
+      const colours = hues(mentions.map((mention) => mention.cluster));
+      const tag = (text) => element("span", { class: "tag" }, text);
+      for (const mention of mentions) {
+        const number = String(mention.cluster + 1);
+        mention.mark = (text) =>
+          tint(
+            element("mark", {}, text, tag(number)),
+            colours.get(mention.cluster),
+          );
+      }
+      // A mention inside of another is in the list alone.
+      const list = element("ol", { "aria-label": "Clusters" });
+      for (const cluster of colours.keys()) {
+        const texts = mentions.filter((m) => m.cluster === cluster);
+        list.append(element("li", {}, texts.map((m) => m.text).join(" = ")));
+      }
+      return [
+        heading(`Clusters: ${colours.size}`),
+        passage(values.text, mentions),
+        list,
+      ];
+    },
+  },
+  {
     title: "Masked words",
     outputs: ["num_masks", "tokens", "scores"],
     fields: { text: { label: "Text with masks" } },

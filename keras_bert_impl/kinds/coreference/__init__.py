@@ -1,0 +1,1 @@
+"""Coreference: clusters of the mentions of a document, a kind of task."""

@@ -1,0 +1,156 @@
+"""Representations of all spans of a text, up to a width.
+
+Axes: T words (or other units) of a text, W widths, from 1 to the largest one, I
+units.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_bert_impl.layers.basics import layer
+
+_NEVER = -1e9  # Score of a word after the end.
+
+
+@dataclasses.dataclass(eq=False, repr=False)
+class _SpanRepresentationArguments(layer.Arguments):
+  units: int
+  max_span_width: int = 10
+  initializer_range: float = 0.02
+
+
+class SpanRepresentation(_SpanRepresentationArguments, layer.Layer):
+  """A vector of each span: of its start, its end, its words and its width.
+
+  It is the dense layer of [start, end, attended head, embedding of the width],
+  but computed of words instead of spans, so that the 3 H numbers of each span
+  are never held. The head is the mean of the words, weighted by a softmax over
+  the span.
+
+  Args:
+    units: int, I.
+    max_span_width: int, W, words of the longest span.
+    initializer_range: float, standard deviation.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: Lee et al. 2017, section 4.
+  """
+
+  def build(self, first_shape, last_shape):
+    """Creates the weights."""
+    # Of starts and heads, whose words are the same.
+    self.of_first = self._dense(2 * self.units, first_shape, name="first")
+    self.of_last = self._dense(
+      self.units, last_shape, name="last", use_bias=False
+    )
+    self.attention = self._dense(
+      1, first_shape, name="attention", use_bias=False
+    )
+    self.widths = self._weight("widths", self.max_span_width, self.units)
+
+  def call(self, first, last):
+    """Returns the vectors of all spans.
+
+    Args:
+      first: float [B, T, H], states of words as those that spans begin with,
+        such as of their first pieces.
+      last: float [B, T, H], as those that spans end with.
+
+    Returns:
+      float [B, T, W, I], of the spans that begin at a word and have 1, 2, ... W
+      words; some number where the text ends before.
+    """
+    return ops.stack([*self.by_width(self.project(first, last))], axis=2)
+
+  def project(self, first, last):
+    """Returns the `Projected` words; arguments are as `call`."""
+    starts, words = ops.split(self.of_first(first), 2, axis=-1)
+    scores = ops.cast(self.attention(first), "float32")
+    return Projected(starts, self.of_last(last), words, scores)
+
+  def by_width(self, projected):
+    """Yields the vectors of all spans of 1, 2, ... W words, float [B, T, I].
+
+    One after the other, so that they need not be held together.
+
+    Args:
+      projected: `Projected`.
+    """
+    starts, *others = projected
+    size, last = ops.shape(starts)[1], self.max_span_width - 1
+    ends, words, scores = (
+      ops.pad(x, [[0, 0], [0, last], [0, 0]]) for x in others
+    )
+    head = _Head(words[:, :size], scores[:, :size])
+    for width in range(self.max_span_width):
+      there = slice(width, width + size)
+      if width:
+        head = head.with_word(words[:, there], scores[:, there])
+      yield starts + ends[:, there] + head.mean + self.widths[width]
+
+  def at(self, projected, starts, ends):
+    """Returns the vectors of some spans, float [B, K, I].
+
+    Args:
+      projected: `Projected`.
+      starts: int32 [B, K], their first words.
+      ends: int32 [B, K], their last words, fewer than W after the first.
+    """
+    head = _Head(at(projected.words, starts), at(projected.scores, starts))
+    for width in range(1, self.max_span_width):
+      place = ops.minimum(starts + width, ends)
+      is_new = ops.expand_dims(starts + width <= ends, 2)
+      score = ops.where(is_new, at(projected.scores, place), _NEVER)
+      head = head.with_word(at(projected.words, place), score)
+    widths = ops.take(self.widths, ends - starts, axis=0)
+    edges = at(projected.starts, starts) + at(projected.ends, ends)
+    return edges + head.mean + widths
+
+
+class Projected(NamedTuple):
+  """What vectors of spans are made of, of each word.
+
+  Attributes:
+    starts: float [B, T, I], of a word that begins a span.
+    ends: float [B, T, I], of one that ends it.
+    words: float [B, T, I], of one in it.
+    scores: float32 [B, T, 1], logits of its weight in it.
+  """
+
+  starts: Any
+  ends: Any
+  words: Any
+  scores: Any
+
+
+class _Head:
+  """The mean of the words of spans, weighted by a softmax.
+
+  Args:
+    mean: float [B, ..., I], of the first words.
+    highest: float32 [B, ..., 1], the logits of their weights.
+    total: float32 [B, ..., 1], sum of the weights, times exp(-highest).
+  """
+
+  def __init__(self, mean, highest, total=None):
+    self.mean, self._highest = mean, highest
+    self._total = ops.ones_like(highest) if total is None else total
+
+  def with_word(self, word, score):
+    """Returns the `_Head` of spans that are a word longer."""
+    highest = ops.maximum(self._highest, score)
+    share = ops.exp(score - highest)
+    total = self._total * ops.exp(self._highest - highest) + share
+    part = ops.cast(share / total, word.dtype)
+    return _Head(self.mean * (1 - part) + word * part, highest, total)
+
+
+def at(x, places):
+  """Returns float [B, ..., I] of x [B, N, I] at int32 [B, ...], at least 0."""
+  batch, number, _ = ops.shape(x)
+  rows = ops.arange(batch, dtype="int32") * number
+  rows = ops.reshape(rows, (-1, *(len(places.shape) - 1) * (1,)))
+  flat = ops.reshape(x, (-1, x.shape[-1]))
+  return ops.take(flat, ops.maximum(places, 0) + rows, axis=0)
