@@ -63,8 +63,8 @@ def check_ids(model, inputs):
   """
   config, longest = model.config, longest_input(model)
   limits = {
-    features.INPUT_IDS: config.vocab_size,
     features.INPUT_MASK: 2,
+    **config.num_ids,
     # With one segment they are ignored, and may be those of pairs.
     features.SEGMENT_IDS: max(2, config.num_ids[features.SEGMENT_IDS]),
   }

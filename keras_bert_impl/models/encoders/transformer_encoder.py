@@ -7,6 +7,9 @@ import keras
 from keras import ops
 
 from keras_bert_impl import features
+from keras_bert_impl.layers.attention import (
+  global_tokens as global_tokens_lib,
+)
 from keras_bert_impl.layers.attention import scores, self_attention
 from keras_bert_impl.layers.basics import parts
 from keras_bert_impl.layers.blocks import (
@@ -75,6 +78,8 @@ class TransformerEncoder(encoder_model.BareEncoder):
     use_pooler: bool, whether there is a `pooled_output`.
     use_sequence_ids: bool, whether there is an input `sequence_ids`, of rows
       that hold several texts: see `layers/attention/scores.py`.
+    global_tokens: str, which tokens are global where a row's `input_mask` marks
+      none by 2, with `config.use_global_tokens`; see `layers.GlobalTokens`.
 
   Attributes:
     config: as given.
@@ -96,6 +101,7 @@ class TransformerEncoder(encoder_model.BareEncoder):
     embeddings=None,
     use_pooler=True,
     use_sequence_ids=False,
+    global_tokens=None,
   ):
     arguments = dict(locals())
     dtype = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
@@ -106,6 +112,9 @@ class TransformerEncoder(encoder_model.BareEncoder):
     )
     input_ids, mask, segment_ids, *sequence_ids = inputs.values()
     seen, position_ids = mask, None
+    if config.use_global_tokens:
+      seen = global_tokens_lib.GlobalTokens(global_tokens)(input_ids, mask)
+      mask = ops.minimum(seen, 1)
     if use_sequence_ids:
       seen, position_ids = scores.structure(mask, *sequence_ids)
 
@@ -135,7 +144,7 @@ class TransformerEncoder(encoder_model.BareEncoder):
       pooler = None
       if use_pooler:
         pooler = pooling.of_config(config, dtype)
-        pooled = pooler(hidden, seen)
+        pooled = pooler(hidden, mask)
         outputs["pooled_output"] = ops.cast(pooled, "float32")
     super().__init__(config, dtype, inputs, outputs, arguments)
 
