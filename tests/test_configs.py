@@ -121,6 +121,7 @@ def test_every_released_size_is_a_preset():
     mt5_small_encoder umt5_small_encoder
     ernie_3.0_base rembert roformer_base
     bart_base bart_large gpt2 gpt2_medium gpt2_large gpt2_xl
+    longformer_base_4096 longformer_large_4096
   """
   assert set(configs.PRESETS) == {*small, *others.split()}
 

@@ -19,6 +19,7 @@ from keras_bert_impl.families import (
   gpt2,
   gte,
   jina_embeddings_v3,
+  longformer,
   mbart,
   modernbert,
   modernbert_decoder,
@@ -63,6 +64,7 @@ FAMILIES = {
     gpt2,
     bart,
     mbart,
+    longformer,
   )
 }
 DEFAULT = bert.FAMILY.name
