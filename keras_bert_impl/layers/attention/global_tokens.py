@@ -15,7 +15,7 @@ import math
 from keras import ops
 
 from keras_bert_impl.layers.attention import scores, self_attention, window
-from keras_bert_impl.layers.basics import id_checks, layer, parts
+from keras_bert_impl.layers.basics import id_checks, kernels, layer, parts
 from keras_bert_impl.layers.heads import output_heads
 
 # What the tokens are that are global where `input_mask` says nothing of it.
@@ -190,21 +190,21 @@ class GlobalAttention(_GlobalAttentionArguments, window.LocalAttention):
         *heads, seen, {}, drop, whole=whole, training=training
       )
     seen = ops.cast(seen, "int32")
-    given = heads, hidden, seen, drop, training
-    if whole:
+    given, probs = (heads, hidden, seen, drop, training), None
+    length = ops.shape(seen)[1]
+    count = ops.max(ops.sum(ops.cast(seen > 1, "int32"), axis=1))
+    if whole or (isinstance(length, int) and length <= NUM_SLOTS):
       context, probs = self._look_anywhere(*given, None)
+    elif kernels.is_portable():  # Other formats take long for branches.
+      context = self._look_at_slots(*given, ops.maximum(count, 1))
     else:
-      count = ops.max(ops.sum(ops.cast(seen > 1, "int32"), axis=1))
-      probs, context = (
-        None,
-        ops.cond(
-          count < 1,
-          lambda: self._look_near(*given),
-          lambda: ops.cond(
-            count <= NUM_SLOTS,
-            lambda: self._look_near_and_at_slots(*given),
-            lambda: self._look_anywhere(*given, self.chunk_size)[0],
-          ),
+      context = ops.cond(
+        count < 1,
+        lambda: self._look_near(*given),
+        lambda: ops.cond(
+          count <= NUM_SLOTS,
+          lambda: self._look_at_slots(*given, NUM_SLOTS),
+          lambda: self._look_anywhere(*given, self.chunk_size)[0],
         ),
       )
     is_token = ops.expand_dims(seen > 0, -1)
@@ -232,11 +232,11 @@ class GlobalAttention(_GlobalAttentionArguments, window.LocalAttention):
       training=training,
     )[0]
 
-  def _look_near_and_at_slots(self, heads, hidden, seen, drop, training):
+  def _look_at_slots(self, heads, hidden, seen, drop, training, num_slots):
     """Returns the context [B, L, N D] where rows have up to G global tokens."""
     length, is_global = ops.shape(seen)[1], seen > 1
     place = ops.where(is_global, ops.arange(length), length)
-    place = ops.sort(place, axis=1)[:, :NUM_SLOTS]  # [B, G]
+    place = ops.sort(place, axis=1)[:, :num_slots]  # [B, G]
     is_filled = place < length
     place = ops.minimum(place, length - 1)
     _, key, value = heads
