@@ -100,6 +100,13 @@ TABLES = {
   "mlp_output_bias": True,
   "logits_bias": False,
 }
+# Windows with global tokens, RoBERTa's positions.
+LONGFORMER = {
+  "use_global_tokens": True,
+  "attention_window": 4,
+  "position_offset": 2,
+  "type_vocab_size": 1,
+}
 XLNET = {"position_embedding_type": "transformer_xl", "type_vocab_size": 4}
 RIGHT_TO_LEFT = {"use_causal_mask": True, "causal_direction": "right_to_left"}
 PAIR = {"use_causal_mask": True, "causal_direction": "both"}

@@ -123,6 +123,7 @@ def test_every_released_size_is_a_preset():
     t5_small t5_base t5_large
     bart_base bart_large gpt2 gpt2_medium gpt2_large gpt2_xl
     transformer_tiny transformer_base transformer_big
+    longformer_base_4096 longformer_large_4096
   """
   assert set(configs.PRESETS) == {*small, *others.split()}
 

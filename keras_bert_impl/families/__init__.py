@@ -19,6 +19,7 @@ from keras_bert_impl.families import (
   gpt2,
   gte,
   jina_embeddings_v3,
+  longformer,
   marian,
   mbart,
   modernbert,
@@ -64,6 +65,7 @@ FAMILIES = {
     gpt2,
     bart,
     mbart,
+    longformer,
     marian,
   )
 }

@@ -17,6 +17,10 @@ from keras_bert_impl.layers.attention.disentangled import (
   DisentangledBias,
   RelativeEmbeddings,
 )
+from keras_bert_impl.layers.attention.global_tokens import (
+  GlobalAttention,
+  GlobalTokens,
+)
 from keras_bert_impl.layers.attention.relative_attention import (
   RelativeAttention,
   RelativeStructure,
@@ -76,6 +80,8 @@ __all__ = [
   "Embeddings",
   "FeedForward",
   "FullAttention",
+  "GlobalAttention",
+  "GlobalTokens",
   "HeadTransform",
   "LinearPositionBias",
   "LocalAttention",

@@ -63,8 +63,8 @@ def check_ids(config, longest, inputs):
     inputs: {name of `features`: int32 [..., L]}.
   """
   limits = {
-    features.INPUT_IDS: config.vocab_size,
     features.INPUT_MASK: 2,
+    **config.num_ids,
     # With one segment they are ignored, and may be those of pairs.
     features.SEGMENT_IDS: max(2, config.num_ids[features.SEGMENT_IDS]),
   }

@@ -29,7 +29,10 @@ def map_rows(function, rows, signature):
   Returns:
     [R, ...], or a nest of them; 0 beyond a row.
   """
-  lengths = tf.reduce_sum(rows[features.INPUT_MASK], axis=1)  # [R]
+  # Tokens may be 1 or, where they are global, 2.
+  lengths = tf.math.count_nonzero(
+    rows[features.INPUT_MASK], axis=1, dtype=tf.int32
+  )  # [R]
   num_rows, row_length = tf.unstack(tf.shape(rows[features.INPUT_MASK]))
   order = tf.argsort(lengths)
   lengths = tf.gather(lengths, order)

@@ -45,6 +45,7 @@ CONFIGS = {
     "modernbert_decoder_classifier",
     "ernie_encoder",
     "rembert_masked_lm",
+    "longformer_masked_lm",
     "roformer_classifier",
   )
 }

@@ -211,7 +211,7 @@ def test_code_of_the_hub_is_not_run_as_the_log_says(tmp_path, caplog):
       {"model_type": "modernbert-decoder", "sliding_window": 1},
       "sliding_window .1. in there/config.json must be at least 2",
     ),
-    ({"model_type": "longformer"}, "Unknown model_type 'longformer'"),
+    ({"model_type": "big_bird"}, "Unknown model_type 'big_bird'"),
   ],
 )
 def test_what_code_of_the_hub_computes_besides_is_refused(values, message):

@@ -35,6 +35,7 @@ FAMILIES = {
   ),
   "roformer": ("bert", {**_ROTARY, "rotary_table": True, "pooler_act": "gelu"}),
   "umt5": ("modernbert", architectures.UMT5),
+  "longformer": ("bert", architectures.LONGFORMER),
 }
 pytestmark = pytest.mark.integration
 

@@ -230,8 +230,10 @@ class DisentangledBias(_DisentangledArguments, self_attention.AttentionKind):
     kinds = [kind for kind in self.pos_att_type.split("|") if kind]
     return (1 + len(kinds)) ** -0.5
 
-  def project(self, positions, query, key, training):
+  def project(self, positions, hidden, query, key, training):
     """Returns "key" (c2p) and "query" (p2c), the projected table [2 S, H]."""
+    if not positions:
+      return positions
     to_query, to_key = query, key
     if not self.share_att_key:
       to_query, to_key = self.pos_query, self.pos_key

@@ -147,16 +147,17 @@ class AttentionKind(_AttentionKindArguments, layer.Layer):
         " trains."
       )
 
-  def project(self, positions, query, key, training):
+  def project(self, positions, hidden, query, key, training):
     """Returns `positions` as `attend` reads them.
 
     Args:
       positions: dict, as of `SelfAttention.call`.
+      hidden: float [B, L, H], what is looked at.
       query: layer that projects [..., H] to queries.
       key: layer that projects [..., H] to keys.
       training: bool.
     """
-    del query, key, training
+    del hidden, query, key, training
     return positions
 
   def attend(
@@ -348,15 +349,16 @@ class SelfAttention(_SelfAttentionArguments, layer.Layer):
     """
     looking = hidden if query_hidden is None else query_hidden
     drop = self.dropout.drawn(training)
-    if positions:
-      positions = self.kind.project(positions, self.query, self.key, training)
+    positions = self.kind.project(
+      positions or {}, hidden, self.query, self.key, training
+    )
     heads = self.heads_shape(hidden)
     context, probs = self.kind.attend(
       ops.reshape(self.query(looking), self.heads_shape(looking)),
       self._for_each_head(self.key(hidden), heads),
       self._for_each_head(self.value(hidden), heads),
       mask if attention_mask is None else attention_mask,
-      positions or {},
+      positions,
       drop,
       whole=return_attention_scores,
       training=training,

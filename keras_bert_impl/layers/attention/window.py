@@ -81,7 +81,9 @@ class _LocalAttentionArguments(layer.Arguments):
 class LocalAttention(_LocalAttentionArguments, self_attention.AttentionKind):
   """Each position sees those up to half a window away, in time linear in L.
 
-  Positions may come as "rotary", as of `RotaryEmbedding`.
+  Positions may come as "rotary", as of `RotaryEmbedding`; with "everywhere",
+  key and value of others, float [B, G, N, D], and which of them are there, bool
+  [B, G], each position sees these too.
 
   Args:
     window: int, at least 2.
@@ -126,7 +128,7 @@ class LocalAttention(_LocalAttentionArguments, self_attention.AttentionKind):
         f" {self.name}."
       )
     attention_mask = seen
-    others = (positions["rotary"],) if "rotary" in positions else ()
+    angles = (positions["rotary"],) if "rotary" in positions else ()
     shape, reach = ops.shape(query)[:2], self.window // 2
     length, direction = shape[1], self.causal_direction
     # Two blocks have as many scores as the whole row.
@@ -139,10 +141,15 @@ class LocalAttention(_LocalAttentionArguments, self_attention.AttentionKind):
       seen = _seen_in_blocks(attention_mask, shape, reach, direction)
       arrange = _heads_in_blocks(reach)
     query, key, value = kernels.arrange(
-      arrange, (query, key, value), others, training
+      arrange, (query, key, value), angles, training
     )
-    rows = scores.rows(query, seen)
-    context, probs = scores.attend(rows, (key, value), drop)
+    others = key, value
+    if "everywhere" in positions:
+      num_blocks = 1 if whole else _num_blocks(length, reach)
+      seen, others = _with_others(
+        seen, others, positions["everywhere"], num_blocks
+      )
+    context, probs = scores.attend(scores.rows(query, seen), others, drop)
 
     def as_rows(x):  # [B S, W, ...] -> [B, L, ...]
       if whole:
@@ -191,6 +198,38 @@ def _sizes(length, reach):
     return reach, reach  # Shorter rows are not in blocks.
   half = ops.clip((length + 1) // 2, 1, reach)
   return half, ops.where(length <= 2 * half, 0, half)
+
+
+def _num_blocks(length, reach):
+  """Returns S, the number of blocks of a row."""
+  size = 2 * _sizes(length, reach)[0]
+  return (length + size - 1) // size
+
+
+def _with_others(seen, own, others, num_blocks):
+  """Returns what is seen, key and value of blocks, with others before them.
+
+  Args:
+    seen: bool [B S, W, K].
+    own: key and value, float [B S, N, K, D].
+    others: key and value, float [B, G, N, D], and bool [B, G], which are seen.
+    num_blocks: int, S.
+  """
+  *others, is_there = others
+
+  def of_blocks(x):  # [B, ...] -> [B S, ...]
+    batch, *rest = ops.shape(x)
+    x = ops.broadcast_to(ops.expand_dims(x, 1), (batch, num_blocks, *rest))
+    return ops.reshape(x, (batch * num_blocks, *rest))
+
+  is_there = ops.expand_dims(of_blocks(is_there), 1)  # [B S, 1, G]
+  size = ops.shape(is_there)[-1]
+  is_there = ops.broadcast_to(is_there, (*ops.shape(seen)[:2], size))
+  others = [of_blocks(scores.split_heads(x)) for x in others]
+  return (
+    ops.concatenate([is_there, seen], axis=-1),
+    [ops.concatenate(pair, axis=2) for pair in zip(others, own, strict=True)],
+  )
 
 
 def _band(attention_mask, length, reach, direction):

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert_impl.layers.basics import layer, parts
+from keras_bert_impl.layers.basics import id_checks, layer, parts
 
 # Kinds of positions that are rows of a table, added to the words'.
 TABLES = ("learned", "sinusoidal", "sinusoidal_halves")
@@ -262,13 +262,13 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
 
     Raises:
       ValueError: as `check_length`, L above what the table has; or,
-        as `check_ids`, ids out of range.
+        as `id_checks.check_ids`, ids out of range.
     """
     check_length(input_ids.shape[1], self)
     name = "input_ids" if self.has_words else "decoder_ids"
-    check_ids(name, input_ids, self.vocab_size)
+    id_checks.check_ids(name, input_ids, self.vocab_size)
     if self.type_vocab_size > 1:
-      check_ids("segment_ids", segment_ids, self.type_vocab_size)
+      id_checks.check_ids("segment_ids", segment_ids, self.type_vocab_size)
     input_ids = ops.cast(input_ids, "int32")
     words = self.word_embeddings if self.has_words else table
     table = ops.convert_to_tensor(words)
@@ -395,22 +395,3 @@ def check_same_tables(config, other):
         f"{shown} of the generator ({theirs}) must be the discriminator's "
         f"({ours}): their embeddings have the same tables."
       )
-
-
-def check_ids(name, ids, size):
-  """Raises ValueError unless ids, int, are in [0, size).
-
-  A look-up of others gives rows of other tokens, zeros or NaN, depending on
-  the device. Nothing is checked while a step is traced: ids have no values yet.
-  """
-  try:
-    values = np.asarray(ids)
-  # Traced by TensorFlow or JAX, or partly on another machine.
-  except (RuntimeError, TypeError):
-    return
-  wrong = values[(values < 0) | (values >= size)]
-  if wrong.size:
-    raise ValueError(
-      f"{name} ({wrong[0]}) must be from 0 to {size - 1}: tokenize with the "
-      "model's own vocabulary."
-    )

@@ -115,7 +115,7 @@ class MaskedLanguageModelHead(_MaskedLanguageModelHeadArguments, base.Layer):
       masked = ops.reshape(hidden, (-1, size))
     else:
       batch, num_predictions = ops.shape(masked_lm_positions)
-      masked = _gather_positions(hidden, masked_lm_positions)  # [B * P, H]
+      masked = gather_positions(hidden, masked_lm_positions)  # [B * P, H]
     if self.input_scale != 1.0:
       masked = masked * self.input_scale
     if self.transform is not None:
@@ -141,7 +141,7 @@ class StatesAt(base.Layer):
 
   def call(self, hidden, positions):
     """Gathers float [B, L, H] at int [B, P], in [0, L), to [B, P, H]."""
-    found = _gather_positions(hidden, positions)
+    found = gather_positions(hidden, positions)
     return ops.reshape(found, (*ops.shape(positions), hidden.shape[-1]))
 
 
@@ -255,8 +255,8 @@ class SpanBoundaryHead(_SpanBoundaryHeadArguments, base.Layer):
     places = ops.take(self.position_embeddings, place, axis=0)
     x = ops.concatenate(
       [
-        _gather_positions(hidden, left),
-        _gather_positions(hidden, right),
+        gather_positions(hidden, left),
+        gather_positions(hidden, right),
         ops.cast(places, hidden.dtype),
       ],
       axis=-1,
@@ -285,7 +285,7 @@ def _score_words(layer, x, embedding_table, is_few=False):
   return ops.cast(scores, "float32")
 
 
-def _gather_positions(hidden, positions):
+def gather_positions(hidden, positions):
   """[B, L, H] at [B, P] -> [B * P, H].
 
   One gather of rows: `take_along_axis` would broadcast the positions over H.

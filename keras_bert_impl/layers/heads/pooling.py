@@ -177,7 +177,7 @@ class Pooling(_PoolingArguments, layer.Layer):
   def call(self, hidden, input_mask):
     """Pools float [B, L, H] where `input_mask`, int [B, L], is 1, to [B, D]."""
     # bfloat16 does not hold all integers above 256.
-    mask = ops.cast(input_mask, "float32")
+    mask = ops.cast(ops.cast(input_mask, "bool"), "float32")
     positions = ops.arange(1, ops.shape(hidden)[1] + 1, dtype="float32")
 
     def pool(mode):

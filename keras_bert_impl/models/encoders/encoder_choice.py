@@ -21,12 +21,13 @@ def class_of(config):
 
 
 @calls.checked
-def make(config, dtype=None, **options):
+def make(config, dtype=None, global_tokens=None, **options):
   """Returns an encoder with fresh weights.
 
   Args:
     config: `configs.EncoderConfig`.
-    dtype: as `TransformerEncoder`.
+    dtype: as `TransformerEncoder`, like global_tokens.
+    global_tokens: str or None, of encoders that have such.
     **options: of the class' constructor, such as `use_pooler`.
 
   Raises:
@@ -38,6 +39,8 @@ def make(config, dtype=None, **options):
       " weights of an encoder or checkpoint call from_encoder or"
       " from_checkpoint."
     )
+  if config.use_global_tokens:
+    options["global_tokens"] = global_tokens
   return class_of(config)(config, dtype, **options)
 
 

@@ -6,8 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl import calls, configs, features, heads
-from keras_bert_impl.layers.basics import layer
-from keras_bert_impl.layers.blocks import embeddings
+from keras_bert_impl.layers.basics import id_checks, layer
 from keras_bert_impl.layers.heads import output_heads
 
 # Inputs that a `Model` may be called without.
@@ -152,7 +151,7 @@ class EncoderModel(Model):
     for name, size in self.config.num_ids.items():
       # With one segment its ids are ignored.
       if size > 1 and isinstance(x, dict) and name in x:
-        embeddings.check_ids(name, x[name], size)
+        id_checks.check_ids(name, x[name], size)
     return super().predict(x, *args, **kwargs)
 
   @classmethod

@@ -7,6 +7,9 @@ import keras
 from keras import ops
 
 from keras_bert_impl import features
+from keras_bert_impl.layers.attention import (
+  global_tokens as global_tokens_lib,
+)
 from keras_bert_impl.layers.attention import scores, self_attention
 from keras_bert_impl.layers.basics import parts
 from keras_bert_impl.layers.blocks import (
@@ -77,6 +80,8 @@ class TransformerEncoder(encoder_model.BareEncoder):
       that hold several texts: see `layers/attention/scores.py`.
     use_task_type_ids: bool, whether there is an input `task_type_ids`, of a
       configuration with embeddings of tasks (ERNIE). Weights are the same.
+    global_tokens: str, which tokens are global where a row's `input_mask` marks
+      none by 2, with `config.use_global_tokens`; see `layers.GlobalTokens`.
 
   Attributes:
     config: as given.
@@ -99,6 +104,7 @@ class TransformerEncoder(encoder_model.BareEncoder):
     use_pooler=True,
     use_sequence_ids=False,
     use_task_type_ids=False,
+    global_tokens=None,
   ):
     arguments = dict(locals())
     dtype = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
@@ -112,6 +118,9 @@ class TransformerEncoder(encoder_model.BareEncoder):
     input_ids, mask, segment_ids, *_ = inputs.values()
     tasks = inputs.get(features.TASK_TYPE_IDS)
     seen, position_ids = mask, None
+    if config.use_global_tokens:
+      seen = global_tokens_lib.GlobalTokens(global_tokens)(input_ids, mask)
+      mask = ops.minimum(seen, 1)
     if use_sequence_ids:
       seen, position_ids = scores.structure(mask, inputs[features.SEQUENCE_IDS])
 
@@ -143,7 +152,7 @@ class TransformerEncoder(encoder_model.BareEncoder):
       pooler = None
       if use_pooler:
         pooler = pooling.of_config(config, dtype)
-        pooled = pooler(hidden, seen)
+        pooled = pooler(hidden, mask)
         outputs["pooled_output"] = ops.cast(pooled, "float32")
     super().__init__(config, dtype, inputs, outputs, arguments)
 

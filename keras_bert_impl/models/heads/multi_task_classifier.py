@@ -1,5 +1,6 @@
 """Heads of several tasks on one encoder."""
 
+from keras_bert_impl.layers.attention import global_tokens
 from keras_bert_impl.models.encoders import encoder_choice
 from keras_bert_impl.models.heads import head_model
 
@@ -32,7 +33,12 @@ class MultiTaskClassifier(head_model.HeadModel):
     arguments = dict(locals())
     token_tasks = token_tasks or ()
     has_pooler = len(token_tasks) < len(num_classes)
-    encoder = encoder_choice.make(config, dtype, use_pooler=has_pooler)
+    encoder = encoder_choice.make(
+      config,
+      dtype,
+      global_tokens=global_tokens.FIRST if has_pooler else None,
+      use_pooler=has_pooler,
+    )
     # The same layers for all heads, as their weights have the same names.
     transform = head_model.transform(encoder)
     drop = head_model.dropout(encoder, dropout_rate)

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl import features, heads
+from keras_bert_impl.layers.attention import global_tokens
 from keras_bert_impl.models.encoders import encoder_choice
 from keras_bert_impl.models.heads import head_model
 
@@ -30,7 +31,9 @@ class MultipleChoice(head_model.HeadModel):
     self, config, dropout_rate=None, dtype=None, name="multiple_choice"
   ):
     arguments = dict(locals())
-    encoder = encoder_choice.make(config, dtype, use_pooler=True)
+    encoder = encoder_choice.make(
+      config, dtype, global_tokens=global_tokens.CHOICE, use_pooler=True
+    )
     inputs = {
       key: keras.Input((None, None), dtype="int32", name=key)
       for key in encoder.input

@@ -3,6 +3,7 @@
 import keras
 
 from keras_bert_impl import heads
+from keras_bert_impl.layers.attention import global_tokens
 from keras_bert_impl.models.encoders import encoder_choice
 from keras_bert_impl.models.heads import head_model
 
@@ -26,7 +27,9 @@ class QuestionAnswering(head_model.HeadModel):
     self, config, bilstm_width=None, dtype=None, name="question_answering"
   ):
     arguments = dict(locals())
-    encoder = encoder_choice.make(config, dtype, use_pooler=False)
+    encoder = encoder_choice.make(
+      config, dtype, global_tokens=global_tokens.QUESTION, use_pooler=False
+    )
     hidden = head_model.last_hidden(encoder, bilstm_width)
     if bilstm_width is None:
       hidden = head_model.transform(encoder)(hidden)

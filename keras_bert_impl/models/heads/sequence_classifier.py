@@ -2,6 +2,7 @@
 
 from keras_bert_impl import heads
 from keras_bert_impl.checkpoints.naming import names
+from keras_bert_impl.layers.attention import global_tokens
 from keras_bert_impl.models.encoders import encoder_choice
 from keras_bert_impl.models.heads import head_model
 
@@ -39,7 +40,10 @@ class SequenceClassifier(head_model.HeadModel):
   ):
     arguments = dict(locals())
     encoder = encoder_choice.make(
-      config, dtype, use_pooler=bilstm_width is None
+      config,
+      dtype,
+      global_tokens=global_tokens.FIRST,
+      use_pooler=bilstm_width is None,
     )
     if bilstm_width is None:
       pooled = encoder.output_at()["pooled_output"]

@@ -38,6 +38,7 @@ NEW_WEIGHTS = {
   "gte_masked_lm": NEW | NEW_POOLER,
   "eurobert_masked_lm": NEW | NEW_POOLER,
   "rembert_masked_lm": NEW | NEW_POOLER,
+  "longformer_masked_lm": NEW | NEW_POOLER,
   "umt5_encoder": NEW | NEW_POOLER,
 }
 

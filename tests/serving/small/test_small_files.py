@@ -50,6 +50,8 @@ FAMILIES = (
   "eurobert_masked_lm",
   "gte_masked_lm",
   "jina_embeddings_v3_classifier",
+  "longformer_masked_lm",
+  "longformer_question_answering",
   "modernbert_classifier",
   "modernbert_decoder_classifier",
   "mpnet_masked_lm",
