@@ -119,11 +119,15 @@ FAMILY = family.Family(
   name="t5",
   class_stem="T5",
   presets={
-    f"t5_{name}_encoder": DEFAULTS | IMPLIED | family.size(layers, hidden)
+    f"t5_{name}{end}": DEFAULTS | IMPLIED | family.size(layers, hidden) | fields
     for name, layers, hidden in (
       ("small", 6, 512),
       ("base", 12, 768),
       ("large", 24, 1024),
+    )
+    for end, fields in (
+      ("_encoder", {}),
+      ("", {"num_decoder_layers": layers, "scale_logits": True}),
     )
   },
   config_keys={
