@@ -20,10 +20,23 @@ FEATURES = {
 # How text becomes instances for pre-training. The first two make sentence pairs
 # with a label that has the name of the packing.
 PAIR_PACKINGS = ("next_sentence", "sentence_order")
-PACKINGS = (*PAIR_PACKINGS, "full_sentences", "doc_sentences")
+# Two texts of a record, of which a model reads the first.
+FOLLOWING_SENTENCES = "following_sentences"
+# Text without end, of which rows are cut.
+DOCUMENTS = "documents"
+PACKINGS = (
+  *PAIR_PACKINGS,
+  "full_sentences",
+  "doc_sentences",
+  DOCUMENTS,
+  FOLLOWING_SENTENCES,
+)
 
 # Units that are masked together; see `tasks/masking/masking.py`.
 MASKING_POLICIES = ("token", "whole_word", "ngram", "span", "context")
+
+# Noise of a text that a decoder writes anew; see `tasks/masking/denoising.py`.
+NOISES = ("infilling", "permuted_infilling", "span_corruption", "prefix_lm")
 
 # How ELECTRA's generator and discriminator share embeddings.
 EMBEDDING_SHARINGS = ("shared", "gdes", "none")

@@ -13,6 +13,8 @@ Clean record (one instance before masking; lengths vary, nothing is padded):
   sequence_ids          int64 [n], of packed records, whose input_ids are those
                         of several texts, [CLS] A [SEP] [CLS] B [SEP] ...: 1 for
                         the tokens of the first, 2 for those of the second, ...
+  target_ids            int64 [n], of records of two texts: the one that a
+                        decoder writes, or that follows input_ids.
 
 Masked record ("static" masking; byte-compatible with the original's
 create_pretraining_data.py): every feature of `masked_record`, padded; and in
@@ -50,7 +52,9 @@ HIDDEN_STATES = "hidden_states"
 # order in which tokens are predicted; -1 where all see it.
 PERMUTATION_ORDER = "permutation_order"
 
-# Tokens of the text that a decoder writes, after the one that begins it.
+# Tokens of the text that a decoder writes, on disk; and as it reads them, after
+# the one that begins it.
+TARGET_IDS = "target_ids"
 DECODER_IDS = "decoder_ids"
 
 ENCODER_INPUTS = (INPUT_IDS, INPUT_MASK, SEGMENT_IDS)
@@ -83,11 +87,13 @@ class RecordForm:
     is_masked: bool, masked when it was written ("static"), else clean.
     use_pairs: bool, whether it carries `next_sentence_labels`.
     is_packed: bool, whether it holds several texts, with `sequence_ids`.
+    has_target: bool, whether it holds two texts, with `target_ids`.
   """
 
   is_masked: bool
   use_pairs: bool
   is_packed: bool = False
+  has_target: bool = False
 
 
 def of_text(name, index):
@@ -115,6 +121,8 @@ def record(form, max_seq_length, max_predictions_per_seq):
     clean[NEXT_SENTENCE_LABELS] = masked[NEXT_SENTENCE_LABELS]
   if form.is_packed:
     clean[SEQUENCE_IDS] = clean[INPUT_IDS]
+  if form.has_target:
+    clean[TARGET_IDS] = clean[INPUT_IDS]
   return clean
 
 

@@ -118,6 +118,7 @@ def test_every_released_size_is_a_preset():
     nomic_bert_base gte_multilingual_base jina_embeddings_v3
     eurobert_210m eurobert_610m eurobert_2.1b
     t5_small_encoder t5_base_encoder t5_large_encoder
+    t5_small t5_base t5_large
     mt5_small_encoder umt5_small_encoder
     ernie_3.0_base rembert roformer_base
     t5_small t5_base t5_large

@@ -40,8 +40,9 @@ class MaskingConfig:
   )
   masking_policy: str | None = options.field(
     None,
-    "Unit of masking; default: the objective's.",
-    choices.MASKING_POLICIES,
+    "Unit of masking or, of objectives with a decoder, the noise (bart: ones of"
+    " infilling; t5: the others); default: the objective's.",
+    (*choices.MASKING_POLICIES, *choices.NOISES),
   )
   mask_token_prob: float | None = options.field(
     None,
@@ -170,7 +171,8 @@ def _check_objective(objective, file, origin):
   wanted = objectives.OBJECTIVES[objective].masking_policy
   found = origin.get("masking_policy")
   # Tokens and whole words are interchangeable, as in google-research/bert.
-  if wanted in ("ngram", "span") and found not in (None, wanted):
+  is_own = wanted in ("ngram", "span", *choices.NOISES)
+  if (is_own or found in choices.NOISES) and found not in (None, wanted):
     raise ValueError(
       f"{file} was masked with masking_policy={found}, but --objective="
       f"{objective} needs {wanted}: write records with that objective, or give"

@@ -383,6 +383,13 @@ class Family:
   sentencepiece_options: dict | None = None
   piece_ids: PieceIds | None = None
 
+  @property
+  def start_role(self):
+    """Role of the token with which a decoder begins each text, str."""
+    ids = self.constants
+    start = ids.get("decoder_start_token_id", ids.get("eos_token_id"))
+    return "sep" if start == ids.get("eos_token_id") else "pad"
+
   def piece_tokens(self, pieces):
     """Returns the tokens by id of a SentencePiece model with `pieces`, list."""
     return self.piece_ids.tokens(pieces) if self.piece_ids else pieces

@@ -101,4 +101,5 @@ FAMILY = family.Family(
     ),
   },
   framing=family.Framing(segments=False, begin=False, end=False),
+  special_tokens={"sep": "<|endoftext|>"},
 )

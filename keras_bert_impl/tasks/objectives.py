@@ -5,12 +5,15 @@ all objectives in --help, and data preparation reads their choices.
 """
 
 from keras_bert_impl.tasks.pretraining import (
+  denoising,
   distillation,
   language_models,
   masked_lm,
+  next_sentence_ranking,
   permutation,
   replaced_token,
   span_boundary,
+  text_to_text,
 )
 
 OBJECTIVES = {
@@ -28,4 +31,9 @@ OBJECTIVES = {
   "deberta": masked_lm.DEBERTA,
   "deberta_v3": replaced_token.DEBERTA_V3,
   "distil": distillation.DISTIL,
+  "bart": denoising.BART,
+  "t5": denoising.T5,
+  "gpt": language_models.GPT,
+  "next_sentence_words": text_to_text.NEXT_SENTENCE_WORDS,
+  "next_sentence_ranking": next_sentence_ranking.NEXT_SENTENCE_RANKING,
 }

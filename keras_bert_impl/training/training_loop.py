@@ -246,7 +246,7 @@ class TrainingLoop:
     names = {}  # As in `_steps`.
 
     def run_step(batch, index):
-      metrics = self.task.metrics(batch, self._forward(batch, index))
+      metrics = self.task.metrics(batch, self._outputs(batch, index))
       names.update(dict.fromkeys(metrics))
       return tf.distribute.get_replica_context().all_reduce(
         _SUM, tf.stack([tf.stack(pair) for pair in metrics.values()])
@@ -259,6 +259,16 @@ class TrainingLoop:
   def _prediction(self, batch, index):
     """Returns {name: per-replica float32 [B / R, ...]}."""
     return self.strategy.run(self._forward, args=(batch, index))
+
+  def _outputs(self, batch, index):
+    """Returns the outputs that the metrics of the task read."""
+    if not self.task.compares_rows:
+      return self._forward(batch, index)
+    names = self._input_names
+    return [
+      self._forward({n: batch[features.of_text(n, k)] for n in names}, index)
+      for k in range(self.task.num_texts)
+    ]
 
   def _forward(self, batch, index):
     """Returns the outputs for a batch outside of training."""

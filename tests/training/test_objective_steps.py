@@ -15,9 +15,11 @@ from keras_bert_impl.training import (
 from tests.tasks.pretraining import test_rows_of_objectives as rows_of
 
 BATCH = 8
+OTHERS = ("distil", "next_sentence_words", "next_sentence_ranking")
 CASES = {
-  # A student needs a teacher: `tasks/pretraining/test_distillation`.
-  **{name: (name, {}) for name in objectives.OBJECTIVES if name != "distil"},
+  # A student needs a teacher, see `tasks/pretraining/test_distillation`; the
+  # others records of two texts.
+  **{name: (name, {}) for name in objectives.OBJECTIVES if name not in OTHERS},
   "packed": ("roberta", {"is_packed": True}),
   "packed_modernbert": ("modernbert", {"is_packed": True}),
   "packed_pair": ("bidirectional_pair", {"is_packed": True}),

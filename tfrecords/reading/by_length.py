@@ -27,6 +27,7 @@ _OF_PREDICTIONS = (
   features.MASKED_LM_IDS,
   features.MASKED_LM_WEIGHTS,
   features.SPAN_BOUNDARIES,
+  features.DECODER_IDS,
 )
 
 

@@ -61,6 +61,7 @@ class Layout:
       features.MASKED_LM_WEIGHTS: math.inf,
       features.NEXT_SENTENCE_LABELS: 2,
       features.SEQUENCE_IDS: limits.max_seq_length + 1,
+      features.TARGET_IDS: limits.vocab_size,
     }
 
 
@@ -74,6 +75,7 @@ def form_of(serialized):
     is_masked=features.MASKED_LM_POSITIONS in names,
     use_pairs=features.NEXT_SENTENCE_LABELS in names,
     is_packed=features.SEQUENCE_IDS in names,
+    has_target=features.TARGET_IDS in names,
   )
 
 
@@ -116,10 +118,11 @@ def parse_batch(serialized, batch_size, layout):
   ]
   if not layout.form.is_masked:
     batch |= _with_static_rows(batch, batch_size)
-    ids = batch[features.INPUT_IDS]
-    lengths = ids.row_lengths()
-    sound = tf.reduce_max(lengths) <= layout.limits.max_seq_length
-    sound &= tf.reduce_all(lengths[:num_real] > 0)
+    ids, sound = batch[features.INPUT_IDS], True
+    for text in (ids, batch.get(features.TARGET_IDS, ids)):
+      lengths = text.row_lengths()
+      sound &= tf.reduce_max(lengths) <= layout.limits.max_seq_length
+      sound &= tf.reduce_all(lengths[:num_real] > 0)
     if layout.form.is_packed:
       texts = batch[features.SEQUENCE_IDS]
       sound &= tf.reduce_all(texts.row_splits == ids.row_splits)
@@ -179,6 +182,8 @@ def find_fault(serialized, layout):
     return "is masked, but the first record is not"
   if own_form and own_form.is_packed and not layout.form.is_packed:
     return "holds several texts, but the first record does not"
+  if own_form and own_form.has_target and not layout.form.has_target:
+    return "holds two texts, but the first record does not"
   bounds = layout.bounds
   for name, feature in layout.features.items():
     fault = _feature_fault(

@@ -25,7 +25,8 @@ class Instance(NamedTuple):
   """One instance: its segments ids[start:stop] and its label.
 
   Attributes:
-    segments: tuple of (start, stop); [SEP] follows each.
+    segments: tuple of (start, stop); [SEP] follows each or, of text without
+      end, all but the last, which may be empty.
     label: int, for pairs: 1 where the second segment is random or the two are
       swapped.
   """
@@ -88,23 +89,25 @@ def tokenize(
   )
 
 
-def sequences(chunk, rows, cls_id, sep_id):
+def sequences(chunk, rows, cls_id, sep_id, has_end=True):
   """Yields the token ids of rows, list of int: [CLS] A [SEP] B [SEP] ...
 
   Args:
     chunk: TokenizedChunk.
     rows: iterable of lists of Instance; one each, unless they are packed.
-    cls_id: int.
+    cls_id: int; None where rows have no [CLS].
     sep_id: int.
+    has_end: bool, whether [SEP] follows the last segment.
   """
+  begin = [] if cls_id is None else [cls_id]
   for row in rows:
     sequence = []
     for segments, _ in row:
-      sequence.append(cls_id)
+      sequence += begin
       for start, stop in segments:
         sequence += chunk.ids[start:stop].tolist()
         sequence.append(sep_id)
-    yield sequence
+    yield sequence if has_end else sequence[:-1]
 
 
 def sequence_ids(row):

@@ -7,6 +7,7 @@ same chunk gives the same instances anywhere.
 import bisect
 import itertools
 
+from keras_bert_impl import choices
 from tfrecords.writing import instances
 
 MIN_SEQ_LENGTH = 5  # [CLS] A [SEP] B [SEP]
@@ -154,12 +155,90 @@ def doc_sentences(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
   )
 
 
+def documents(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
+  """Returns instances of one text without end, all equally long.
+
+  The documents of a chunk follow each other, each with [SEP] at its end, and
+  rows are cut where they are full; they have no [CLS]. The last one of a chunk
+  is shorter. The last segment has no [SEP], and may be empty.
+
+  Args:
+    chunk: TokenizedChunk.
+    max_seq_length: int, tokens of an instance.
+    short_seq_prob: float, without meaning here.
+    dupe_factor: int, how many times the chunk is made into instances.
+    rng: random.Random; the first row of each further time begins elsewhere.
+
+  Returns:
+    list of Instance.
+
+  Source: Radford et al. 2019, section 2.3; t5, preprocessors.py,
+  reduce_concat_tokens and split_tokens.
+  """
+  del short_seq_prob
+  ends = chunk.sentence_splits[chunk.document_splits[: chunk.num_own + 1]]
+  made = []
+  for time in range(dupe_factor):
+    room = rng.randint(1, max_seq_length) if time else max_seq_length
+    segments = []
+    for start, stop in itertools.pairwise(ends.tolist()):
+      while stop - start >= room:  # There is no room for [SEP].
+        segments.append((start, start + room))
+        made.append(instances.Instance(tuple(segments)))
+        segments, start, room = [], start + room, max_seq_length
+      segments.append((start, stop))
+      room -= stop - start + 1
+      if not room:
+        made.append(instances.Instance((*segments, (stop, stop))))
+        segments, room = [], max_seq_length
+    if segments:
+      made.append(instances.Instance((*segments, (stop, stop))))
+  return made
+
+
+def following_sentences(
+  chunk, max_seq_length, short_seq_prob, dupe_factor, rng
+):
+  """Returns each sentence with the one after it in its document.
+
+  A longer one than [CLS] A [SEP] has room for is cut.
+
+  Args:
+    chunk: TokenizedChunk.
+    max_seq_length: int, longest of either.
+    short_seq_prob: float, without meaning here.
+    dupe_factor: int, how many times each pair is taken.
+    rng: random.Random, not used.
+
+  Returns:
+    list of Instance.
+
+  Source: Kiros et al. 2015, section 2; Logeswaran and Lee 2018, section 3.
+  """
+  del short_seq_prob, rng
+  offsets = chunk.sentence_splits.tolist()
+  splits = chunk.document_splits[: chunk.num_own + 1].tolist()
+
+  def cut(sentence):
+    start, stop = offsets[sentence : sentence + 2]
+    return start, min(stop, start + max_seq_length - 2)
+
+  made = [
+    instances.Instance((cut(sentence), cut(sentence + 1)))
+    for first, end in itertools.pairwise(splits)
+    for sentence in range(first, end - 1)
+  ]
+  return made * dupe_factor
+
+
 # The values of --packing.
 PACKINGS = {
   "next_sentence": next_sentence,
   "sentence_order": sentence_order,
   "full_sentences": full_sentences,
   "doc_sentences": doc_sentences,
+  choices.DOCUMENTS: documents,
+  choices.FOLLOWING_SENTENCES: following_sentences,
 }
 
 

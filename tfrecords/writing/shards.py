@@ -17,7 +17,13 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from keras_bert_impl import features, file_errors, files, tokenizers
+from keras_bert_impl import (
+  choices,
+  features,
+  file_errors,
+  files,
+  tokenizers,
+)
 from keras_bert_impl.tasks.masking import masking as masking_lib
 from tfrecords import examples, manifest
 from tfrecords.text import documents
@@ -214,7 +220,7 @@ def _records_of(chunk, task, counts):
   counts.num_records += len(rows)
   for start in range(0, len(rows), _MASKED_AT_ONCE):
     batch = _columns(
-      rows[start : start + _MASKED_AT_ONCE], tokenized, vocabulary, config
+      rows[start : start + _MASKED_AT_ONCE], tokenized, tokenizer, config
     )
     counts.num_tokens += sum(map(len, batch[features.INPUT_IDS]))
     seed = [rng.getrandbits(31), rng.getrandbits(31)]
@@ -225,19 +231,35 @@ def _records_of(chunk, task, counts):
       yield examples.serialize(record, (features.MASKED_LM_WEIGHTS,))
 
 
-def _columns(rows, tokenized, vocabulary, config):
+def _columns(rows, tokenized, tokenizer, config):
   """Returns {feature: list of lists of int} of the clean records of rows.
 
   Args:
     rows: list of lists of Instance.
     tokenized: TokenizedChunk.
-    vocabulary: Vocabulary.
+    tokenizer: as `tokenizers.load` returns it.
     config: writing_config.PretrainingDataConfig.
   """
-  sequences = instances.sequences(
-    tokenized, rows, vocabulary.cls_id, vocabulary.sep_id
-  )
-  columns = {features.INPUT_IDS: list(sequences)}
+  vocabulary, framing = tokenizer.vocabulary, tokenizer.framing
+
+  is_cut = config.packing == choices.DOCUMENTS
+  has_begin = framing.begin or "cls" in vocabulary.role_ids
+  cls_id = vocabulary.cls_id if has_begin and not is_cut else None
+
+  def ids_of(rows):
+    found = instances.sequences(
+      tokenized, rows, cls_id, vocabulary.sep_id, has_end=not is_cut
+    )
+    return list(found)
+
+  if config.packing == choices.FOLLOWING_SENTENCES:
+    pairs = zip(*(row[0].segments for row in rows), strict=True)
+    names = (features.INPUT_IDS, features.TARGET_IDS)
+    return {
+      name: ids_of([[instances.Instance((segment,))] for segment in segments])
+      for name, segments in zip(names, pairs, strict=True)
+    }
+  columns = {features.INPUT_IDS: ids_of(rows)}
   if config.use_pairs:
     columns[features.NEXT_SENTENCE_LABELS] = [[row[0].label] for row in rows]
   if config.pack_sequences:
@@ -257,7 +279,7 @@ def _prepare(config, vocab_file_hash, tokenizer_options):
     )
   if config.masking == "dynamic":
     return tokenizer, None
-  masking = masking_lib.Masking(
+  masking = masking_lib.make(
     tokenizer.vocabulary, config.max_seq_length, **config.masking_values
   )
   # One trace for all batches, including the smaller last one of a chunk.
@@ -287,7 +309,10 @@ def _masked(mask, columns, seed):
     labels = batch[features.NEXT_SENTENCE_LABELS]
     batch[features.NEXT_SENTENCE_LABELS] = labels.to_tensor(shape=[None, 1])
   masked = mask(batch, tf.constant(seed, tf.int32))
-  return {name: x.numpy().tolist() for name, x in masked.items()}
+  return {
+    name: x.to_list() if isinstance(x, tf.RaggedTensor) else x.numpy().tolist()
+    for name, x in masked.items()
+  }
 
 
 def _ragged(rows):

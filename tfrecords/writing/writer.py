@@ -345,6 +345,11 @@ def _summarize(tasks, written, seconds):
         task.path,
         len(tasks),
       )
+  if totals["num_sentences"] and not totals["num_records"]:
+    raise ValueError(
+      "no document of the corpus has two sentences, one after the other: write"
+      " a sentence a line, and a blank line only between documents."
+    )
   if not totals["num_records"]:
     raise ValueError(
       "no sentence of the corpus has a token, so there are no instances: "

@@ -9,6 +9,7 @@ from tfrecords.writing import packings
 
 MASKINGS = ("dynamic", "static")
 NUM_SHARDS = "[1, 99999]"  # five digits in the names of the files
+_FULL_OR_TWO = (choices.DOCUMENTS, choices.FOLLOWING_SENTENCES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,8 +50,9 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
   packing: str | None = options.field(
     None,
     "How text becomes instances: pairs for next sentence or sentence-order"
-    " prediction, or single sequences that may cross the ends of documents"
-    " (full_sentences) or not (doc_sentences).",
+    " prediction, single sequences that may cross the ends of documents"
+    " (full_sentences) or not (doc_sentences), full rows of documents joined by"
+    " [SEP] (documents), or each sentence and the next (following_sentences).",
     choices.PACKINGS,
   )
   max_seq_length: int = options.common(
@@ -102,6 +104,12 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
       raise ValueError(
         f"pack_sequences needs texts, but packing={self.packing} makes sentence"
         " pairs: give --packing=doc_sentences or full_sentences."
+      )
+    is_noise = masking["masking_policy"] in choices.NOISES
+    if self.pack_sequences and (is_noise or self.packing in _FULL_OR_TWO):
+      raise ValueError(
+        f"pack_sequences must be left out with objective {self.objective!r} and"
+        f" packing={self.packing}: a row is one text, or full."
       )
 
   @property

@@ -21,12 +21,11 @@ from keras_bert_impl.kinds.embeddings.tasks import (
   embedding_scores,
   embedding_task,
   late_task,
-  losses,
   sparse_task,
 )
 from keras_bert_impl.runs.fine_tuning import kind
 from keras_bert_impl.sentences import folders, modules
-from keras_bert_impl.tasks.basics import fine_tuning
+from keras_bert_impl.tasks.basics import fine_tuning, vector_losses
 
 # Rows and task of each kind of vectors.
 _ROWS, _LATE_ROWS = (
@@ -76,7 +75,7 @@ def make_parts(run, splits, options):
   )
   training = splits.get("train", ())
   if training:
-    loss = losses.LOSSES[options.loss]
+    loss = vector_losses.LOSSES[options.loss]
     training = embedding_data.check_training(training, loss, options.loss)
     splits["train"] = training
   if options.temperature is not None:
@@ -103,7 +102,8 @@ def make_evaluator(examples, similarity="cosine"):
 
   Args:
     examples: list of `EmbeddingExample`.
-    similarity: str, of `embedding_scores.SIMILARITIES`, or `losses.MAX_SIM`.
+    similarity: str, of `embedding_scores.SIMILARITIES`, or
+      `vector_losses.MAX_SIM`.
 
   Raises:
     ValueError: some have a score, others not; or late interaction gets scores.
@@ -111,11 +111,11 @@ def make_evaluator(examples, similarity="cosine"):
   scored = [example for example in examples if example.score is not None]
   if not scored:
     embedding_data.check_relevant(examples)
-  if not scored and similarity == losses.MAX_SIM:
+  if not scored and similarity == vector_losses.MAX_SIM:
     return late_task.LateRetrievalEvaluator()
   if not scored:
     return embedding_scores.RetrievalEvaluator(similarity=similarity)
-  if similarity == losses.MAX_SIM:
+  if similarity == vector_losses.MAX_SIM:
     raise ValueError(
       f"{scored[0].origin} has a score, but late interaction finds documents:"
       " leave the column of scores out."

@@ -31,6 +31,7 @@ class DefaultModel:
   Attributes:
     preset: str, of `configs.PRESETS`.
     tokenizer: str, of `vocabulary_learning.methods.METHODS`.
+    num_sentinels: int, tokens of its vocabulary that stand for spans.
     config: {field of `EncoderConfig`: value}, in place of the preset's.
     flags: {flag of run_pretraining.py: value}, in place of its defaults and of
       `default_pretraining.FLAG_VALUES`; `num_train_steps` for the default text.
@@ -38,6 +39,7 @@ class DefaultModel:
 
   preset: str
   tokenizer: str = "wordpiece"
+  num_sentinels: int = 0
   config: dict = dataclasses.field(default_factory=dict)
   flags: dict = dataclasses.field(default_factory=dict)
 
@@ -93,6 +95,25 @@ MODELS = {
     "sentencepiece_unigram",
     # The release's 256 buckets are for 512 positions.
     config={"position_buckets": 32},
+  ),
+  # A step takes several times as long: decoders predict each token.
+  "bart": DefaultModel(
+    "bart_base", "byte_bpe", flags={"num_train_steps": 1000}
+  ),
+  "t5": DefaultModel(
+    "t5_small",
+    "sentencepiece_unigram",
+    num_sentinels=100,
+    flags={"optimizer": "muon", "learning_rate": 5e-3},
+  ),
+  "gpt": DefaultModel("gpt2", "byte_bpe", flags={"num_train_steps": 1000}),
+  "next_sentence_words": DefaultModel(
+    "bart_base",
+    "byte_bpe",
+    flags={"num_train_steps": 1000, "bucket_by_length": True},
+  ),
+  "next_sentence_ranking": DefaultModel(
+    "bert_tiny", flags={"num_train_steps": 1000}
   ),
 }
 
@@ -152,6 +173,7 @@ def encoder_config(model, vocab_size, max_seq_length):
     "vocab_size": vocab_size,
     "hidden_size": _HIDDEN_SIZE,
     "num_hidden_layers": _NUM_LAYERS,
+    "num_decoder_layers": min(preset.num_decoder_layers, _NUM_LAYERS),
     "num_attention_heads": _HIDDEN_SIZE // 64,
     "intermediate_size": shrunk(preset.intermediate_size),
     "embedding_size": shrunk(preset.embedding_size),

@@ -12,7 +12,7 @@ import os
 
 from absl import logging
 
-from keras_bert_impl import files, heads
+from keras_bert_impl import choices, files, heads
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.descriptions import google_config
 from keras_bert_impl.runs.pretraining import (
@@ -25,6 +25,7 @@ from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tokenizers.formats import (
   tokenizer_options,
   vocabularies,
+  vocabulary_files,
 )
 from keras_bert_impl.training import (
   experiment,
@@ -64,6 +65,10 @@ EXAMPLE_TEXT = (
   "If the file does not exist, an error is [MASK].",
   "Computes the gradient of the [MASK] with respect to the input.",
   "The default [MASK] is None.",
+)
+EXAMPLE_SENTENCES = (
+  "If the file does not exist, an error is raised.",
+  "Returns the sum of the array.",
 )
 
 
@@ -226,13 +231,14 @@ def _vocabulary(text, data, output_dir):
     return vocabularies.Vocabulary.load(output_dir)
   except FileNotFoundError:
     pass
-  model = default_models.encoder_of(data, VOCAB_SIZE)
+  model, others = default_models.encoder_of(data, VOCAB_SIZE), {}
   if data.vocab_file:
     vocabulary, options = vocabularies.find(data.vocab_file, model.model_type)
   else:
-    size = min(VOCAB_SIZE, model.vocab_size)
+    default = default_models.of_data(data)
+    size = min(VOCAB_SIZE, model.vocab_size) - default.num_sentinels
     logging.info("Learning a vocabulary of %d tokens.", size)
-    method = methods.METHODS[default_models.of_data(data).tokenizer]
+    method = methods.METHODS[default.tokenizer]
     options = default_models.tokenizer_options(method, model.model_type)
     vocabulary = method.learner.learn(
       itertools.chain.from_iterable(sources.iter_documents(text)),
@@ -240,19 +246,28 @@ def _vocabulary(text, data, output_dir):
       options,
       **method.settings,
     )
+    if default.num_sentinels:
+      others = {vocabulary_files.NUM_SENTINELS: default.num_sentinels}
   path = os.path.join(output_dir, vocabularies.file_name(vocabulary))
   # The vocabulary last: if it exists, its options exist too.
-  tokenizer_options.save(path, options)
+  tokenizer_options.save(path, options, others)
   vocabulary.save(path)
   return vocabularies.Vocabulary.load(path)
 
 
 def _examples(objective, vocabulary):
-  """Returns texts with masks, list of str, [] where nothing fills them."""
-  if heads.FILL_MASK not in objective.servables:
+  """Returns texts to fill or to go on with, list of str; [] for neither."""
+  servables = objective.servables
+  if heads.FILL_MASK in servables or objective.masking_policy in choices.NOISES:
+    mask = vocabulary_files.SENTINEL + "0>"
+    if mask not in vocabulary.ids:
+      mask = vocabulary.mask_token
+    return [text.replace("[MASK]", mask) for text in EXAMPLE_TEXT]
+  if heads.GENERATION not in servables:
     return []
-  mask = vocabulary.mask_token
-  return [text.replace("[MASK]", mask) for text in EXAMPLE_TEXT]
+  if objective.packing == choices.FOLLOWING_SENTENCES:
+    return [*EXAMPLE_SENTENCES]
+  return [text.partition(" [MASK]")[0] for text in EXAMPLE_TEXT]
 
 
 def _records(text, vocabulary, data, output_file, num_shards):

@@ -79,7 +79,9 @@ class DataConfig:
     True, "Whether to export SavedModels after training (needs a vocabulary)."
   )
   example_text: tuple[str, ...] = options.field(
-    (), "Text with [MASK] to print predictions for; may be repeated."
+    (),
+    "Text with [MASK] to print predictions for or, of a generator, to write"
+    " another of; may be repeated.",
   )
 
   def __post_init__(self):

@@ -2,6 +2,7 @@
 
 import os
 
+from keras_bert_impl import choices
 from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tasks.masking import masking as masking_lib
 from tfrecords import manifest, masking_config
@@ -13,7 +14,7 @@ class PretrainingRecords:
 
   Args:
     config: `pretraining_config.PretrainingConfig`.
-    vocab_size: int, V of the model.
+    encoder: `EncoderConfig` of the model.
     vocabulary: `Vocabulary` of the records, or None if it is unknown.
 
   Attributes:
@@ -26,9 +27,9 @@ class PretrainingRecords:
       file is damaged.
   """
 
-  def __init__(self, config, vocab_size, vocabulary):
+  def __init__(self, config, encoder, vocabulary):
     self._config = config
-    self._vocab_size = vocab_size
+    self._encoder = encoder
     self._vocabulary = vocabulary
     data = config.data
     train_files = scan.list_files(data.input_file)
@@ -50,6 +51,8 @@ class PretrainingRecords:
       ValueError: the objective cannot learn from these records.
     """
     data, objective = self._config.data, self._config.objective
+    self._check_texts()
+    roles = self._vocabulary.role_ids if self._vocabulary else {}
     masking = None
     if objective.masking_policy is None:
       self._check_not_masked()
@@ -59,9 +62,10 @@ class PretrainingRecords:
       data.max_seq_length,
       masking,
       self._sentence_loss(),
-      self._vocabulary.pad_id if self._vocabulary else 0,
+      roles.get("pad", 0),
       self.train.form.is_packed or self.eval.form.is_packed,
       self._by_length,
+      roles.get(self._encoder.family.start_role, 0),
     )
 
   def train_batches(self, prepare, start_step):
@@ -160,7 +164,7 @@ class PretrainingRecords:
     limits = record_parsing.Limits(
       data.max_seq_length,
       self.masking["max_predictions_per_seq"],
-      self._vocab_size,
+      self._encoder.vocab_size,
     )
     return scan.open_records(
       {file: self._manifests[file] for file in files},
@@ -189,9 +193,26 @@ class PretrainingRecords:
         f"--vocab_file must be given: the records of {clean.files[0]} are not"
         f" masked yet, and no vocabulary is beside {data.bert_config_file}."
       )
-    return masking_lib.Masking(
+    return masking_lib.make(
       self._vocabulary, data.max_seq_length, **self.masking
     )
+
+  def _check_texts(self):
+    """Raises ValueError if records are to have one text more, or fewer."""
+    data, objective = self._config.data, self._config.objective
+    are_wanted = objective.packing == choices.FOLLOWING_SENTENCES
+    has_noise = objective.masking_policy in choices.NOISES
+    for records in (self.train, self.eval):
+      has_two = records.form.has_target
+      packings = {self._origins[f].get("packing") for f in records.files}
+      are_sentences = choices.FOLLOWING_SENTENCES in packings
+      if are_sentences != are_wanted or has_two > (are_wanted or has_noise):
+        raise ValueError(
+          f"the records of {scan.listed(records.files)} have"
+          f" {'two texts' if has_two else 'one text'} each, which"
+          f" --objective={data.objective} cannot learn from: write them with"
+          f" --objective={data.objective} too."
+        )
 
   def _check_not_masked(self):
     data = self._config.data

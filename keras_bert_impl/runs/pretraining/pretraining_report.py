@@ -107,7 +107,9 @@ def write(folder, task, config, sample_lengths, filled):
     [
       scores_section([*scores(results, task)], results),
       sections.curves(entries, results.get("eval"), task.short_names),
-      report_page.Section("Predictions for [MASK]", report_page.pairs(filled)),
+      report_page.Section(
+        "Predictions for examples", report_page.pairs(filled)
+      ),
       _data(results, config, sample_lengths(_ROWS_MEASURED)),
     ],
   )

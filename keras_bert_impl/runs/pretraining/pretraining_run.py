@@ -5,6 +5,7 @@ import os
 
 from absl import logging
 
+from keras_bert_impl import heads
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.descriptions import vocab_size
 from keras_bert_impl.model_folders import run_folder
@@ -33,6 +34,8 @@ from tfrecords.reading import scan
 
 # More would tell little more about the words that are common enough to count.
 _NUM_COUNTED_TOKENS = 2**22
+# Heads whose predictions for examples are shown.
+_SHOWN = (heads.FILL_MASK, heads.GENERATION)
 
 
 class PretrainingRun:
@@ -51,7 +54,7 @@ class PretrainingRun:
     check_sizes(config.data, self.encoder_config, self.vocabulary)
     _check_teacher(self._options().get("teacher_checkpoint"), self.vocabulary)
     self.records = pretraining_records.PretrainingRecords(
-      config, self.encoder_config.vocab_size, self.vocabulary
+      config, self.encoder_config, self.vocabulary
     )
     self.task = config.objective.task(
       self.encoder_config, self.records.for_task(), config.options
@@ -69,6 +72,8 @@ class PretrainingRun:
       config.training.output_dir, self.experiment.is_chief
     )
     self.folder.keep_model_files(self.encoder_config, self.vocabulary)
+    if heads.GENERATION in config.objective.servables and self.vocabulary:
+      self.folder.write_json("generation_config.json", self._generation())
 
   @property
   def results(self):
@@ -103,21 +108,29 @@ class PretrainingRun:
     batches = self.records.eval_batches(self.task.prepare)
     with scan.errors_explained(self.records.eval):
       metrics = self.experiment.evaluate(batches)
-      commonest, number = pretraining.commonest_label_share(batches)
+      of_tokens = self._scores_of_tokens(metrics, batches)
     self.records.eval.watch.check()
     metrics.pop("padding_share")
-    tokens = self.task.token_loss
-    perplexity = math.exp(min(metrics[f"{tokens}_loss"], 700.0))
     self.results["eval"] = {
       "step": self.experiment.loop.step,
       "eval_input_file": self.config.data.eval_input_file,
       **metrics,
-      f"{tokens}_perplexity": perplexity,
-      f"{tokens}_baseline_accuracy": commonest,
-      f"{tokens}_number": number,
+      **of_tokens,
       **self._standard(),
     }
     self._save_results()
+
+  def _scores_of_tokens(self, metrics, batches):
+    """Returns other scores of predicted tokens, {} where there are none."""
+    tokens = self.task.token_loss
+    if tokens is None:
+      return {}
+    commonest, number = pretraining.commonest_label_share(batches)
+    return {
+      f"{tokens}_perplexity": math.exp(min(metrics[f"{tokens}_loss"], 700.0)),
+      f"{tokens}_baseline_accuracy": commonest,
+      f"{tokens}_number": number,
+    }
 
   def _standard(self):
     """Returns {"standard": scores}, or {} without text to score."""
@@ -145,6 +158,7 @@ class PretrainingRun:
       self.experiment.model,
       self.vocabulary,
       self.config.data.max_seq_length,
+      self.folder.path,
       lambda head: self.folder.join("saved_model", head),
     )
     self.folder.artifacts.update(paths)
@@ -166,7 +180,7 @@ class PretrainingRun:
     )
     folder.plot_curves(results.get("eval"), self.task.short_names)
     self._save_results()
-    filled = [*self._fill_masks()]
+    filled = [*self._predict_examples()]
     pretraining_report.write(
       folder, self.task, self.config, self.records.sample_lengths, filled
     )
@@ -211,16 +225,30 @@ class PretrainingRun:
     """Returns {name: value} of the objective's own options."""
     return vars(self.config.options) if self.config.options else {}
 
-  def _fill_masks(self):
-    """Yields (text, most probable tokens) from the exported model."""
-    texts = self.config.data.example_text
-    saved_model = self.folder.artifacts.get("fill_mask_saved_model")
-    if not texts or not saved_model:
+  def _generation(self):
+    """Returns what generation_config.json says of the vocabulary, dict."""
+    ids = self.vocabulary.role_ids
+    start = ids.get(self.encoder_config.family.start_role)
+    has_decoder = self.encoder_config.num_decoder_layers
+    found = {
+      "decoder_start_token_id" if has_decoder else "bos_token_id": start,
+      "eos_token_id": ids.get("sep"),
+      "pad_token_id": ids.get("pad"),
+    }
+    return {name: x for name, x in found.items() if x is not None}
+
+  def _predict_examples(self):
+    """Yields (text, what the exported model fills in or writes of it)."""
+    texts, artifacts = self.config.data.example_text, self.folder.artifacts
+    shown = [h for h in _SHOWN if f"{h}_saved_model" in artifacts]
+    if not texts or not shown:
       return
     # An earlier process may have exported, so import here too.
-    exports = _import_exports("No predictions for [MASK] are shown")
+    exports = _import_exports("No predictions for examples are shown")
     if exports:
-      yield from exports.fill_masks(saved_model, texts)
+      [head] = shown
+      show = {heads.FILL_MASK: exports.fill_masks}.get(head, exports.generate)
+      yield from show(artifacts[f"{head}_saved_model"], texts)
 
   def _save_results(self):
     self.folder.save_results(

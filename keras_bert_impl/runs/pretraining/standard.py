@@ -99,6 +99,8 @@ def read_passages(paths):
 def make_rows(tokenizer, texts, max_seq_length):
   """Returns the `Rows` of texts, one after the other, without the last part.
 
+  [SEP] stands in place of [CLS] where the vocabulary has none.
+
   Every character has a random number, and a token is masked if that of its
   first one is below 0.15: so tokens of two vocabularies that begin at one place
   are masked together, however long the rows are.
@@ -116,7 +118,8 @@ def make_rows(tokenizer, texts, max_seq_length):
   parts = [_drawn(*row, random) for row in zip(texts, *columns, strict=True)]
   ids, is_masked, num_bytes = map(np.concatenate, zip(*parts, strict=True))
   # Nobody gains by unknown words: they cost bits, and cover no bytes.
-  num_bytes[ids == vocabulary.role_ids.get("unk", -1)] = 0
+  role_ids = vocabulary.role_ids
+  num_bytes[ids == role_ids.get("unk", -1)] = 0
   width = max_seq_length - 2
   whole = len(ids) // width * width
 
@@ -127,7 +130,7 @@ def make_rows(tokenizer, texts, max_seq_length):
     )
 
   return Rows(
-    cut(ids, vocabulary.cls_id, vocabulary.sep_id),
+    cut(ids, role_ids.get("cls", vocabulary.sep_id), vocabulary.sep_id),
     cut(is_masked),
     cut(num_bytes),
     vocabulary,
@@ -172,7 +175,8 @@ def evaluate(experiment, rows, batch_size):
   batch = task.hide(rows.ids, is_hidden, mask_id)
   if batch is None or distribution.num_workers(experiment.strategy) > 1:
     logging.info(
-      "No standard scores: they need one worker and, of XLNet, --mem_len=0."
+      "No standard scores: they need one worker, a model that predicts tokens"
+      " of a text alone and, of XLNet, --mem_len=0."
     )
     return None
   # The last batch is filled up.

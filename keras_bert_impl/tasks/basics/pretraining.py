@@ -33,6 +33,7 @@ class PretrainingData:
     pad_id: int, of the padding.
     is_packed: bool, whether rows hold several texts, told by `sequence_ids`.
     by_length: bool, whether batches are cut to the longest of their rows.
+    start_id: int, with which a decoder begins each text.
   """
 
   max_seq_length: int = 512
@@ -41,6 +42,7 @@ class PretrainingData:
   pad_id: int = 0
   is_packed: bool = False
   by_length: bool = False
+  start_id: int = 0
 
 
 class PretrainingTask(cross_entropy.ClassifyingTask):
@@ -53,10 +55,11 @@ class PretrainingTask(cross_entropy.ClassifyingTask):
 
   Attributes:
     can_pack: bool, whether it learns from rows of several texts.
+    has_target: bool, whether it learns from records of two texts.
     options_class: dataclass of the settings that the task alone has, or None;
       the scripts make flags of its fields.
     token_loss: str, name of the loss whose labels are `masked_lm_ids`; its
-      exponential is the perplexity.
+      exponential is the perplexity. None without one.
     short_names: {loss name: str}, for tables and pictures.
     predicts: str, the tokens of a text that its model predicts: "masked_token",
       "next_token" or "previous_token".
@@ -67,6 +70,7 @@ class PretrainingTask(cross_entropy.ClassifyingTask):
   """
 
   can_pack = False
+  has_target = False
   options_class = None
   token_loss = "masked_lm"
   short_names = {"masked_lm": "MLM"}
@@ -157,8 +161,8 @@ class Objective:
   Attributes:
     task: subclass of `PretrainingTask`.
     packing: str, how text becomes instances, one of `choices.PACKINGS`.
-    masking_policy: str, one of `choices.MASKING_POLICIES`; None where nothing
-      is masked.
+    masking_policy: str, one of `choices.MASKING_POLICIES` or, where a decoder
+      writes what is hidden, of `choices.NOISES`; None where nothing is masked.
     masked_lm_prob: float, share of the tokens to predict.
     max_predictions_per_seq: int, most tokens to predict in a row; the default
       of a flag, for rows of 128 tokens.

@@ -34,7 +34,7 @@ def choose(is_ordinary, num_to_predict, max_predictions, seed):
   """
   num_columns = is_ordinary.shape[1]
   num_ordinary = tf.reduce_sum(tf.cast(is_ordinary, tf.int32), axis=1)  # [B]
-  chosen, is_chosen = _sample(
+  chosen, is_chosen = sample(
     num_ordinary,
     tf.minimum(num_to_predict, num_ordinary),
     max_predictions,
@@ -54,7 +54,7 @@ def ascending(values):
   return -tf.math.top_k(-values, values.shape[1]).values
 
 
-def _sample(population, size, max_size, seed):
+def sample(population, size, max_size, seed):
   """Draws a uniformly random set of `size` different numbers in each row.
 
   Floyd's algorithm, all draws at once (top_k over random keys of all tokens

@@ -12,8 +12,9 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import features
+from keras_bert_impl import choices, features
 from keras_bert_impl.tasks.masking import (
+  denoising,
   masked_contexts,
   masked_spans,
   masked_tokens,
@@ -24,6 +25,22 @@ _WORDS_OF_A_SPAN = {
   "ngram": masked_spans.ngram_shares(),
   "span": masked_spans.geometric_shares(),
 }
+
+
+def make(vocabulary, max_seq_length, **values):
+  """Returns the `Masking` or the `denoising.Noise` of a policy.
+
+  Args:
+    vocabulary: `Vocabulary` of the records' ids.
+    max_seq_length: int, most tokens of a record.
+    **values: other attributes of `Masking`, masking_policy among them.
+
+  Raises:
+    ValueError: as `denoising.make`.
+  """
+  if values["masking_policy"] in choices.NOISES:
+    return denoising.make(vocabulary, max_seq_length, **values)
+  return Masking(vocabulary, max_seq_length, **values)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

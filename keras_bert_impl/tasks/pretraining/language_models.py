@@ -4,10 +4,11 @@ import dataclasses
 
 from etils import epy
 
-from keras_bert_impl import features, options
+from keras_bert_impl import choices, features, options
 from keras_bert_impl.tasks.basics import cross_entropy, pretraining
 
 with epy.lazy_imports():
+  import numpy as np
   import tensorflow as tf
   from keras import ops
 
@@ -117,6 +118,25 @@ class LeftToRightTask(pretraining.PretrainingTask):
     )
 
 
+class DocumentsTask(LeftToRightTask):
+  """Left-to-right language model of documents that follow each other: GPT-2's.
+
+  Args: as `LeftToRightTask`.
+
+  Source: Radford et al. 2019, section 2.
+  """
+
+  objective = "gpt"
+
+  def hide(self, ids, is_hidden, mask_id):
+    """Returns rows as a batch; see `PretrainingTask`.
+
+    Each begins with the end of the document before, in place of [CLS].
+    """
+    ids = np.concatenate([ids[:, -1:], ids[:, 1:]], axis=1)
+    return super().hide(ids, is_hidden, mask_id)
+
+
 class RightToLeftTask(LeftToRightTask):
   """Right-to-left language model: predicts the token before.
 
@@ -219,6 +239,13 @@ LEFT_TO_RIGHT = pretraining.Objective(
   packing="doc_sentences",
   masking_policy=None,
   servables=("encoder",),
+)
+# Radford et al. 2019: rows cut of all text, and a generator.
+GPT = pretraining.Objective(
+  DocumentsTask,
+  packing=choices.DOCUMENTS,
+  masking_policy=None,
+  servables=("encoder", "generation"),
 )
 RIGHT_TO_LEFT = dataclasses.replace(LEFT_TO_RIGHT, task=RightToLeftTask)
 BIDIRECTIONAL_PAIR = dataclasses.replace(

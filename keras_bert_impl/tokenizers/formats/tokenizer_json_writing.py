@@ -167,7 +167,12 @@ def _for_transformers(vocabulary, options):
     f"{role}_token": vocabulary.tokens[index]
     for role, index in vocabulary.role_ids.items()
   }
+  sentinels = {}
+  if vocabulary.kind == SENTENCEPIECE and not vocabulary.rules:
+    number = len({*vocabulary.mark_ids} - {*vocabulary.special_ids})
+    sentinels = {vocabulary_files.NUM_SENTINELS: number} if number else {}
   return {
+    **sentinels,
     "tokenizer_class": "PreTrainedTokenizerFast",
     "model_input_names": inputs,
     "padding_side": "left" if framing.cls_at_end else "right",

@@ -228,14 +228,20 @@ class Vocabulary:
     return tuple(self.role_ids.values())
 
   @functools.cached_property
-  def textless_ids(self):
-    """Ids of the tokens that no text has: with a role, or T5's for spans."""
-    sentinels = [
+  def mark_ids(self):
+    """Ids of what stands for text: the mask, and T5's sentinels for spans."""
+    mask = [self.mask_id] if "mask" in self.role_ids else []
+    sentinels = (
       index
       for index, token in enumerate(self.tokens)
       if token.startswith(vocabulary_files.SENTINEL)
-    ]
-    return (*self.special_ids, *sentinels)
+    )
+    return (*mask, *sentinels)
+
+  @functools.cached_property
+  def textless_ids(self):
+    """Ids of the tokens that no text has: with a role, or T5's for spans."""
+    return tuple(dict.fromkeys((*self.special_ids, *self.mark_ids)))
 
   @functools.cached_property
   def is_continuation(self):

@@ -45,7 +45,8 @@ WORD_START = "\u2581"
 _MODEL_FILES = ("config.json", "bert_config.json")
 # Begins the tokens of T5 for spans that are left out, and their usual number.
 SENTINEL = "<extra_id_"
-_NUM_SENTINELS = 100
+_USUAL_SENTINELS = 100
+NUM_SENTINELS = "extra_ids"  # The key of another number.
 # Classes of `transformers` without a family, whose SentencePiece models
 # normalise texts alone.
 PLAIN_STEMS = ("T5", "MT5", "Llama", "Gemma")
@@ -126,9 +127,9 @@ class VocabularyFile(os.PathLike):
   @property
   def sentinels(self):
     """The tokens of T5 after its pieces, for spans that are left out, list."""
-    usual = _NUM_SENTINELS if self.class_stem == "T5" else 0
+    usual = _USUAL_SENTINELS if self.class_stem == "T5" else 0
     place = f"{self.options_path}"
-    number = files.field(self.stored or {}, "extra_ids", int, place, usual)
+    number = files.field(self.stored or {}, NUM_SENTINELS, int, place, usual)
     return [f"{SENTINEL}{index}>" for index in reversed(range(number))]
 
   @property

@@ -5,6 +5,7 @@ for texts [B] also take a single text and then return tensors without axis B.
 """
 
 import os
+import re
 
 import numpy as np
 import tensorflow as tf
@@ -23,8 +24,6 @@ from keras_bert_impl.tokenizers.graph import (
   text_words,
   token_pieces,
 )
-
-_BLANKS_AT_END = characters.SPACE + "+$"
 
 
 class _FromFiles(tf.Module, calls.Public):
@@ -214,15 +213,18 @@ class Tokenizer(_FromFiles):
     return tokens.with_flat_values(tf.gather(pieces, index))
 
   def tokenize_around_masks(self, texts):
-    """Tokenizes texts that may contain the mask token.
+    """Tokenizes texts that may contain the mask token or T5's sentinels.
 
     As `tokenize`, but "[MASK]" in a text (or the vocabulary's name for it) is
-    the mask token, and includes the blanks before it. A tokenizer.json that
-    adds it says itself which blanks it includes.
+    the mask token, and includes the blanks before it; sentinels likewise. A
+    tokenizer.json that adds them says itself which blanks they include.
     """
-    if self.adds_mask:
+    rules = self.vocabulary.rules
+    added = [token.index for token in rules.added_tokens] if rules else []
+    marks = [x for x in self.vocabulary.mark_ids if x not in added]
+    if not marks:
       return self.tokenize(texts)
-    return _apply(lambda batch: _tokenize_around_masks(self, batch), texts)
+    return _apply(lambda batch: _tokenize_around(self, batch, marks), texts)
 
   def tokenize_with_word_ids(self, texts):
     """Tokenizes texts into ids with the number of each piece's word.
@@ -365,25 +367,29 @@ def _load(its_class, files, options, name, fingerprint):
   return tokenizer
 
 
-def _tokenize_around_masks(tokenizer, texts):
-  """Returns the ids of texts [B] that may contain the mask token, ragged."""
-  vocabulary = tokenizer.vocabulary
-  # [B, (stretches)]
-  stretches = tf.strings.split(texts, sep=vocabulary.mask_token)
-  # All stretches but the last of a text are followed by a mask.
-  rows = alignment.rows_of(stretches)
-  is_last = tf.concat([rows[1:] != rows[:-1], [True]], 0)[: tf.size(rows)]
-  flat = stretches.flat_values  # [S]
-  flat = tf.where(
-    is_last,
-    flat,
-    tf.strings.regex_replace(flat, _BLANKS_AT_END, ""),
+def _tokenize_around(tokenizer, texts, marks):
+  """Returns the ids of texts [B] that may contain tokens, ragged.
+
+  Args:
+    tokenizer: `Tokenizer`.
+    texts: string [B].
+    marks: list of int, ids of these tokens.
+  """
+  tokens = [tokenizer.vocabulary.tokens[index] for index in marks]
+  found = "|".join(map(re.escape, tokens))
+  # No text has NUL characters: see `vocabularies`.
+  apart = tf.strings.regex_replace(
+    texts, f"{characters.SPACE}*({found})", "\0\\1\0"
   )
-  pieces = tokenizer.tokenize(flat)  # [S, (pieces)]
-  masks = tf.fill([tf.size(flat), 1], vocabulary.mask_id)
-  # Puts a mask before every stretch and drops that of the first.
-  pieces = stretches.with_flat_values(tf.concat([masks, pieces], axis=1))
-  return alignment.merge_rows(pieces)[:, 1:]
+  stretches = tf.strings.split(apart, sep="\0")  # [B, (stretches)]
+  flat = stretches.flat_values  # [S]
+  is_mark = flat[:, tf.newaxis] == tf.constant(tokens)  # [S, marks]
+  ids = tf.gather(marks, tf.where(is_mark)[:, 1])
+  number = tf.reduce_sum(tf.cast(is_mark, tf.int64), axis=1)
+  pieces = tokenizer.tokenize(tf.where(number > 0, "", flat))
+  marked = tf.RaggedTensor.from_row_lengths(ids, number, validate=False)
+  pieces = tf.concat([marked, pieces], axis=1)
+  return alignment.merge_rows(stretches.with_flat_values(pieces))
 
 
 def _continue_words(tokens, texts, index):

@@ -7,7 +7,7 @@ import pytest
 
 from keras_bert_impl.kinds.embeddings import embedding_data, embedding_trainer
 from keras_bert_impl.kinds.embeddings.embedding_data import Columns
-from keras_bert_impl.kinds.embeddings.tasks import losses
+from keras_bert_impl.tasks.basics import vector_losses
 
 
 def write(folder, name, *lines):
@@ -22,7 +22,9 @@ def texts(examples):
 
 
 def check(examples, loss):
-  return embedding_data.check_training(examples, losses.LOSSES[loss], loss)
+  return embedding_data.check_training(
+    examples, vector_losses.LOSSES[loss], loss
+  )
 
 
 def test_each_column_is_a_text_but_that_of_the_label(tmp_path):

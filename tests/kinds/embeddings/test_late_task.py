@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.kinds.embeddings.tasks import late_task, losses, max_sim
-from keras_bert_impl.tasks.basics import example_types
+from keras_bert_impl.kinds.embeddings.tasks import (
+  late_task,
+)
+from keras_bert_impl.tasks.basics import example_types, max_sim, vector_losses
 from tests import architectures
 
 B, D = 5, 4
@@ -47,14 +49,14 @@ def loss(name, texts, ids=None, weights=None, **options):
   if ids is None:
     ids = np.arange(B * len(texts)).reshape(-1, B)
   usual = {"temperature": 1.0, "both_ways": False, "margin": 1.0}
-  batch = losses.Batch(
+  batch = vector_losses.Batch(
     texts,
     [np.asarray(each, "int32") for each in ids],
     None,
     np.ones(B, "float32") if weights is None else np.float32(weights),
   )
   options = types.SimpleNamespace(similarity="maxsim", **usual | options)
-  return float(losses.LOSSES[name].function(batch, options))
+  return float(vector_losses.LOSSES[name].function(batch, options))
 
 
 def test_maxsim_sums_the_best_match_of_each_token():

@@ -16,9 +16,14 @@ from keras_bert_impl.tokenizers.formats import vocabularies
 from tests import architectures, slow
 from tfrecords.reading import by_length
 
-LENGTH, PREDICTIONS = 24, 5
+LENGTH, PREDICTIONS, NUM_WORDS = 24, 5, 20
 VOCABULARY = vocabularies.Vocabulary(
-  (*vocabularies.SPECIAL_TOKENS, *(f"w{k}" for k in range(20)))
+  (
+    *vocabularies.SPECIAL_TOKENS,
+    *(f"w{k}" for k in range(NUM_WORDS)),
+    "<extra_id_1>",
+    "<extra_id_0>",
+  )
 )
 CONFIG = configs.EncoderConfig(
   **architectures.SMALL
@@ -36,6 +41,7 @@ CHANGES = {
   "spanbert": {},
   "electra": {"embedding_size": 8},
   "left_to_right": {"use_causal_mask": True},
+  "gpt": {"use_causal_mask": True},
   "right_to_left": architectures.RIGHT_TO_LEFT,
   "bidirectional_pair": architectures.PAIR,
   "modernbert": architectures.MODERNBERT,
@@ -48,9 +54,14 @@ UNPACKED = {
   "elmo": architectures.ELMO,
   "xlnet": architectures.XLNET,
 }
+# So do these, whose rows are tested in `test_text_to_text`.
+DECODERS = {
+  "bart": {"num_decoder_layers": 1},
+  "t5": {"num_decoder_layers": 1},
+}
 # The others have no loss, mask or kind of position of their own here.
 QUICK_PACKED = ("spanbert", "electra", "left_to_right", "modernbert")
-QUICK_PADDED = ("bidirectional_pair", "xlnet")
+QUICK_PADDED = ("bidirectional_pair", "xlnet", "bart")
 # Of the texts of two rows, and of three rows of one text.
 TEXTS = ((7, 4, 12), (16, 6))
 ROWS = (7, 12, 3)
@@ -69,17 +80,17 @@ def make_task(name, is_packed=False, has_pairs=False, **options):
   objective = objectives.OBJECTIVES[name]
   make_masking = None
   if objective.masking_policy:
-    make_masking = masking.Masking(
+    make_masking = masking.make(
       VOCABULARY,
       LENGTH,
-      PREDICTIONS,
-      0.3,
-      objective.masking_policy,
-      objective.mask_token_prob,
-      objective.random_token_prob,
+      max_predictions_per_seq=PREDICTIONS,
+      masked_lm_prob=0.3,
+      masking_policy=objective.masking_policy,
+      mask_token_prob=objective.mask_token_prob,
+      random_token_prob=objective.random_token_prob,
     )
   return objective.task(
-    dataclasses.replace(CONFIG, **{**CHANGES, **UNPACKED}[name]),
+    dataclasses.replace(CONFIG, **(CHANGES | UNPACKED | DECODERS)[name]),
     pretraining.PretrainingData(
       LENGTH,
       make_masking,
@@ -97,7 +108,7 @@ def records(rows):
   for lengths in rows:
     ids.append([])
     for n in lengths:
-      words = rng.integers(5, VOCABULARY.size, n - 2).tolist()
+      words = rng.integers(5, 5 + NUM_WORDS, n - 2).tolist()
       ids[-1] += [VOCABULARY.cls_id, *words, VOCABULARY.sep_id]
     texts.append(np.repeat(np.arange(len(lengths)) + 1, lengths).tolist())
   return {
@@ -182,7 +193,7 @@ def test_packing_changes_neither_losses_nor_gradients(name):
 
 
 @pytest.mark.parametrize(
-  "name", slow.all_but(QUICK_PADDED, [*CHANGES, *UNPACKED])
+  "name", slow.all_but(QUICK_PADDED, [*CHANGES, *UNPACKED, "bart"])
 )
 def test_less_padding_changes_neither_losses_nor_gradients(name):
   task = make_task(name, has_pairs=name == "albert")
@@ -234,4 +245,6 @@ def test_what_cannot_be_packed_is_refused():
 
 def test_every_objective_is_tested_here():
   # Rows of a student are those of `roberta`.
-  assert {*CHANGES, *UNPACKED, "distil"} == objectives.OBJECTIVES.keys()
+  others = ("distil", "next_sentence_words", "next_sentence_ranking")
+  tested = {*CHANGES, *UNPACKED, *DECODERS, *others}
+  assert tested == objectives.OBJECTIVES.keys()

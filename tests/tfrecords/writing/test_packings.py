@@ -300,3 +300,53 @@ def test_documents_of_the_pool_are_not_packed():
   for packing in (packings.doc_sentences, packings.full_sentences):
     assert sum(map(length_of, singles(chunk, packing))) == 16
   assert sum(map(length_of, ordered_pairs(chunk))) == 16
+
+
+def texts(made, chunk, separator=-1):
+  """Returns the tokens of rows of `documents`, lists of int."""
+  rows = [[instance] for instance in made]
+  return [*instances.sequences(chunk, rows, None, separator, has_end=False)]
+
+
+def test_documents_follow_each_other_in_full_rows():
+  chunk = random_chunk(seed=3)
+  made = pairs(chunk, packing=packings.documents)
+  rows = texts(made, chunk)
+  assert {*map(len, rows[:-1])} == {MAX_LENGTH}
+  assert 0 < len(rows[-1]) <= MAX_LENGTH
+  stream = [token for row in rows for token in row]
+  starts = chunk.sentence_splits[chunk.document_splits]
+  expected = [
+    token
+    for start, stop in zip(starts[:-1], starts[1:], strict=True)
+    for token in [*chunk.ids[start:stop], -1]
+  ]
+  assert stream == expected
+
+
+@pytest.mark.parametrize("size", (MAX_LENGTH - 1, MAX_LENGTH, MAX_LENGTH + 1))
+def test_a_document_may_end_where_a_row_does(size):
+  chunk = chunk_of([[size], [10]])
+  rows = texts(pairs(chunk, packing=packings.documents), chunk)
+  stream = [*range(size), -1, *range(size, size + 10), -1]
+  assert rows == [stream[:MAX_LENGTH], stream[MAX_LENGTH:]]
+
+
+def test_rows_of_documents_begin_elsewhere_each_time():
+  chunk = random_chunk(seed=3)
+  made = pairs(chunk, dupes=3, packing=packings.documents)
+  num_tokens = sum(map(len, texts(made, chunk)))
+  assert num_tokens == 3 * (len(chunk.ids) + 60)
+  assert len({m.segments[0][0] for m in made}) > 2 * len(made) / 3
+
+
+def test_each_sentence_comes_with_the_next_of_its_document():
+  chunk = chunk_of([[4, 70, 5], [6], [7, 8]])
+  made = pairs(chunk, dupes=2, packing=packings.following_sentences)
+  room = MAX_LENGTH - 2
+  expected = [
+    ((0, 4), (4, 4 + room)),
+    ((4, 4 + room), (74, 79)),
+    ((85, 92), (92, 100)),
+  ]
+  assert [m.segments for m in made] == 2 * expected

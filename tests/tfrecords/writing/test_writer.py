@@ -111,7 +111,37 @@ def contents(out):
 # The records.
 
 
-@pytest.mark.parametrize("packing", choices.PACKINGS)
+OWN = (choices.DOCUMENTS, choices.FOLLOWING_SENTENCES)
+
+
+@pytest.mark.parametrize("packing", OWN)
+def test_records_of_full_rows_and_of_two_texts(written, packing):
+  summary, found = written(packing=packing)
+  assert len(found) == summary.num_instances > 100
+  if packing == choices.DOCUMENTS:
+    rows = [ids_of(example) for example in found]
+    assert np.mean([len(ids) == 48 for ids in rows]) > 0.9
+    assert not any(CLS in ids for ids in rows)
+    return
+  for name in (features.INPUT_IDS, features.TARGET_IDS):
+    rows = [ids_of(example, name) for example in found]
+    assert all(ids[0] == CLS and ids[-1] == SEP for ids in rows)
+    assert {ids.count(SEP) for ids in rows} == {1}
+
+
+def test_static_noise_is_that_of_the_seed(written):
+  _, found = written(objective="bart", masking="static")
+  assert found == written(objective="bart", masking="static")[1]
+  names = {features.INPUT_IDS, features.TARGET_IDS}
+  assert all({*e.features.feature} == names for e in found)
+  _, clean = written(objective="bart")
+  targets = sorted(ids_of(e, features.TARGET_IDS) for e in found)
+  assert targets == sorted(map(ids_of, clean))
+
+
+@pytest.mark.parametrize(
+  "packing", [p for p in choices.PACKINGS if p not in OWN]
+)
 def test_clean_records_hold_ids_and_the_label_of_pairs(written, packing):
   summary, found = written(packing=packing)
   assert len(found) == summary.num_instances > 100
@@ -591,7 +621,7 @@ def test_a_single_document_without_pairs_is_enough(tmp_path, vocab_file, out):
   [
     ({"max_seq_length": 4}, "max_seq_length .4. must be in .5,"),
     ({"random_token_prob": 0.5}, "mask_token_prob .0.8. and random_token"),
-    ({"objective": "gpt"}, "objective .'gpt'. must be one of bert, roberta"),
+    ({"objective": "gpt3"}, "objective .'gpt3'. must be one of bert, roberta"),
     (
       {"objective": "left_to_right", "masking": "static"},
       "'left_to_right' masks nothing",

@@ -15,8 +15,8 @@ from keras_bert_impl.kinds.embeddings.encoders import (
   token_matches,
 )
 from keras_bert_impl.kinds.embeddings.servables import late_vectors
-from keras_bert_impl.kinds.embeddings.tasks import losses, max_sim
 from keras_bert_impl.sentences import folder_models, folders
+from keras_bert_impl.tasks.basics import max_sim, vector_losses
 from keras_bert_impl.tokenizers.graph import late_interaction
 
 if typing.TYPE_CHECKING:
@@ -48,7 +48,7 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
   """
 
   head = heads.LATE
-  similarity_name = losses.MAX_SIM
+  similarity_name = vector_losses.MAX_SIM
 
   def __init__(self, model, tokenizer, texts=None):
     texts = texts or folders.Texts()

@@ -8,8 +8,8 @@ import functools
 import tensorflow as tf
 
 from keras_bert_impl import features, heads
-from keras_bert_impl.kinds.embeddings.tasks import max_sim
 from keras_bert_impl.serving import servables
+from keras_bert_impl.tasks.basics import max_sim
 from keras_bert_impl.tokenizers.graph import late_interaction
 
 _QUERY, _DOCUMENT = late_interaction.KINDS

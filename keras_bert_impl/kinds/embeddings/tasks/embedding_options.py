@@ -3,7 +3,7 @@
 import dataclasses
 
 from keras_bert_impl import choices, options
-from keras_bert_impl.kinds.embeddings.tasks import losses
+from keras_bert_impl.tasks.basics import vector_losses
 
 # Kinds of vectors of texts.
 DENSE, SPARSE, LATE = VECTORS = ("dense", "sparse", "late")
@@ -67,7 +67,7 @@ class EmbeddingOptions(LateOptions):
     "in_batch",
     "Loss: in_batch (the positive among all texts of the batch) or triplet of"
     " pairs and triplets; the others of two texts and a score.",
-    tuple(losses.LOSSES),
+    tuple(vector_losses.LOSSES),
   )
   chunk_size: int | None = options.common(
     None,

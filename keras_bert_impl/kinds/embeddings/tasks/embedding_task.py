@@ -7,9 +7,8 @@ from keras import ops
 
 from keras_bert_impl import configs, features, heads, models
 from keras_bert_impl.checkpoints.naming import mappings
-from keras_bert_impl.kinds.embeddings.tasks import losses
 from keras_bert_impl.models.heads import embedding_model
-from keras_bert_impl.tasks.basics import cross_entropy, task
+from keras_bert_impl.tasks.basics import cross_entropy, task, vector_losses
 
 EMBEDDINGS = "embeddings"
 # Fields of models that pool the states of tokens, which not all do.
@@ -23,10 +22,10 @@ class EmbeddingTask(task.Task):
   Attributes:
     config: `EncoderConfig`.
     num_texts: int, T, of each training example.
-    loss: str, of `losses.LOSSES`.
+    loss: str, of `vector_losses.LOSSES`.
     temperature: float, by which similarities are divided; of in_batch, cosent
       and angle.
-    both_ways: bool, as of `losses.in_batch`.
+    both_ways: bool, as of `vector_losses.in_batch`.
     margin: float, of triplet.
     widths: tuple of int, to which vectors are cut, each with a loss of its own;
       empty for the whole vectors alone.
@@ -62,7 +61,7 @@ class EmbeddingTask(task.Task):
   @property
   def least_examples(self):
     """As of `Task`."""
-    return losses.LOSSES[self.loss].least_examples(self.num_texts)
+    return vector_losses.LOSSES[self.loss].least_examples(self.num_texts)
 
   def build_model(self):
     """Returns the model.
@@ -100,10 +99,12 @@ class EmbeddingTask(task.Task):
     return {self.loss: ops.sum(cross_entropy.row_weights(batch))}
 
   def losses(self, batch, outputs):
-    """Returns the sum of the losses of a batch, see `losses`."""
-    found = losses.LOSSES[self.loss]
+    """Returns the sum of the losses of a batch, see `vector_losses`."""
+    found = vector_losses.LOSSES[self.loss]
     return {
-      self.loss: losses.of_widths(found, self._batch(batch, outputs), self)
+      self.loss: vector_losses.of_widths(
+        found, self._batch(batch, outputs), self
+      )
     }
 
   def metrics(self, batch, outputs):
@@ -111,8 +112,8 @@ class EmbeddingTask(task.Task):
     return cross_entropy.loss_metrics(self, batch, outputs)
 
   def _batch(self, batch, outputs):
-    """Returns the `losses.Batch` of a batch and its outputs."""
-    return losses.Batch(
+    """Returns the `vector_losses.Batch` of a batch and its outputs."""
+    return vector_losses.Batch(
       [each[EMBEDDINGS] for each in outputs],
       [
         batch[features.of_text(features.TEXT_IDS, k)]

@@ -9,10 +9,8 @@ from keras_bert_impl.kinds.embeddings.tasks import (
   embedding_rows,
   embedding_scores,
   embedding_task,
-  losses,
-  max_sim,
 )
-from keras_bert_impl.tasks.basics import fine_tuning
+from keras_bert_impl.tasks.basics import fine_tuning, max_sim, vector_losses
 from keras_bert_impl.tokenizers.graph import late_interaction
 
 
@@ -72,7 +70,7 @@ class LateInteractionTask(embedding_task.UnpooledTask):
   temperature: float = 1.0
   embedding_size: int = 128
 
-  similarity = losses.MAX_SIM
+  similarity = vector_losses.MAX_SIM
   head = heads.LATE
 
   def _model(self):
@@ -84,7 +82,7 @@ class LateInteractionTask(embedding_task.UnpooledTask):
 class LateRetrievalEvaluator(embedding_scores.RetrievalEvaluator):
   """Scores how well an anchor finds its positives by MaxSim."""
 
-  similarity: str = losses.MAX_SIM
+  similarity: str = vector_losses.MAX_SIM
   token_outputs = (embedding_task.EMBEDDINGS,)
 
   def products(self, outputs, queries, documents):

@@ -5,8 +5,10 @@ import dataclasses
 from keras import ops
 
 from keras_bert_impl import heads, models
-from keras_bert_impl.kinds.embeddings.tasks import embedding_task, losses
-from keras_bert_impl.tasks.basics import cross_entropy
+from keras_bert_impl.kinds.embeddings.tasks import (
+  embedding_task,
+)
+from keras_bert_impl.tasks.basics import cross_entropy, vector_losses
 
 _FLOPS = "flops"
 
@@ -16,7 +18,7 @@ class SparseEmbeddingTask(embedding_task.UnpooledTask):
   """Sparse vectors of texts, whose dot products are their similarities.
 
   Attributes:
-    query_flops_weight: float, of `losses.flops` of the anchors.
+    query_flops_weight: float, of `vector_losses.flops` of the anchors.
     document_flops_weight: float, of that of all other texts.
 
   Source: Formal et al. 2021, "SPLADE", equation 10.
@@ -44,8 +46,8 @@ class SparseEmbeddingTask(embedding_task.UnpooledTask):
     """Returns the sum of the losses, and the weighted regularisers."""
     found, number = self._batch(batch, outputs), self.denominators(batch)
     anchors, *others = found.vectors
-    query = losses.flops(anchors, found.weights)
-    document = losses.flops(
+    query = vector_losses.flops(anchors, found.weights)
+    document = vector_losses.flops(
       ops.concatenate(others), ops.tile(found.weights, [len(others)])
     )
     # Differs from Formal et al. 2021: the weights do not grow while training

@@ -13,7 +13,7 @@ from etils import epy
 with epy.lazy_imports():
   from keras import ops
 
-  from keras_bert_impl.kinds.embeddings.tasks import max_sim
+  from keras_bert_impl.tasks.basics import max_sim
 
 MAX_SIM = "maxsim"
 _LOWEST = -1e9
@@ -74,12 +74,9 @@ def in_batch(batch, options):
   Source: van den Oord et al. 2018; Henderson et al. 2017, section 4 (in-batch
   negatives); Radford et al. 2021 (both ways).
   """
-  scores = _scores(batch.vectors, options.similarity)
+  scores = _scores(batch.vectors, options.similarity) / options.temperature
   loss = _softmax_loss(
-    scores,
-    _is_left_out(batch, batch.text_ids[1:]),
-    batch.weights,
-    options.temperature,
+    scores, _is_left_out(batch, batch.text_ids[1:]), batch.weights
   )
   if not options.both_ways:
     return loss
@@ -88,9 +85,22 @@ def in_batch(batch, options):
     _is_left_out(batch, batch.text_ids[:1])
     | _is_left_out(batch, batch.text_ids[1:2]),
     batch.weights,
-    options.temperature,
   )
   return (loss + back) / 2
+
+
+def in_batch_logits(batch, similarity, temperature):
+  """Returns the logits [B, candidates] of the softmax of `in_batch`.
+
+  Candidate i is the positive of anchor i.
+
+  Args:
+    batch: `Batch`.
+    similarity: str, as of `in_batch`.
+    temperature: float, the same.
+  """
+  scores = _scores(batch.vectors, similarity) / temperature
+  return ops.where(_is_left_out(batch, batch.text_ids[1:]), _LOWEST, scores)
 
 
 def triplet(batch, options):
@@ -203,16 +213,15 @@ def _scores(vectors, similarity):
   return ops.matmul(anchors, ops.transpose(ops.concatenate(others)))
 
 
-def _softmax_loss(scores, is_left_out, weights, temperature):
+def _softmax_loss(scores, is_left_out, weights):
   """Returns the summed cross-entropies [] of anchor i and candidate i.
 
   Args:
     scores: float32 [B, candidates].
     is_left_out: bool [B, candidates].
     weights: float32 [B].
-    temperature: float.
   """
-  logits = ops.where(is_left_out, _LOWEST, scores / temperature)
+  logits = ops.where(is_left_out, _LOWEST, scores)
   right = ops.diagonal(logits[:, : logits.shape[0]])
   return ops.sum(weights * (ops.logsumexp(logits, axis=1) - right))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.kinds.embeddings.tasks import losses
+from keras_bert_impl.tasks.basics import vector_losses
 
 B, D = 6, 8
 
@@ -26,7 +26,7 @@ def batch(num_texts=2, ids=None, weights=None):
   rng = np.random.default_rng(num_texts)
   if ids is None:
     ids = np.arange(num_texts * B).reshape(num_texts, B)
-  return losses.Batch(
+  return vector_losses.Batch(
     [rng.normal(size=(B, D)).astype("float32") for _ in range(num_texts)],
     [np.asarray(each, "int32") for each in ids],
     np.array([3, 1, 1, 5, 0, 2], "float32"),
@@ -45,19 +45,19 @@ def cross_entropy(logits):
 
 
 def value(name, *arguments):
-  return float(losses.LOSSES[name].function(*arguments))
+  return float(vector_losses.LOSSES[name].function(*arguments))
 
 
 @pytest.mark.parametrize("zero", [(0,), (1,), (0, 1)])
-@pytest.mark.parametrize("name", losses.LOSSES)
+@pytest.mark.parametrize("name", vector_losses.LOSSES)
 def test_a_vector_of_zeros_stops_no_training(name, zero):
   # A text of which nothing is left has one.
-  given = batch(losses.LOSSES[name].num_texts)
+  given = batch(vector_losses.LOSSES[name].num_texts)
   vectors = [tf.Variable(x) for x in given.vectors]
   for text in zero:
     vectors[text][2].assign(np.zeros(D))
   with tf.GradientTape() as tape:
-    loss = losses.LOSSES[name].function(
+    loss = vector_losses.LOSSES[name].function(
       given._replace(vectors=[1.0 * x for x in vectors]), options()
     )
   assert np.isfinite(loss)
@@ -76,7 +76,7 @@ def test_a_vector_of_zeros_stops_no_training(name, zero):
   ],
 )
 def test_some_losses_need_two_examples(name, num_texts, least):
-  assert losses.LOSSES[name].least_examples(num_texts) == least
+  assert vector_losses.LOSSES[name].least_examples(num_texts) == least
 
 
 def test_in_batch_is_the_softmax_over_all_positives_and_negatives():
@@ -101,13 +101,13 @@ def test_dot_products_compare_vectors_of_any_length():
 def test_flops_is_the_squared_mean_weight_of_each_token():
   vectors = np.abs(batch().vectors[0])
   expected = np.sum(np.mean(vectors, axis=0) ** 2)
-  assert float(losses.flops(vectors, np.ones(B, "float32"))) == pytest.approx(
-    expected, 1e-5
-  )
+  assert float(
+    vector_losses.flops(vectors, np.ones(B, "float32"))
+  ) == pytest.approx(expected, 1e-5)
   # Padding of a batch is no text.
   weights = np.float32([1, 1, 1, 1, 0, 0])
   expected = np.sum(np.mean(vectors[:4], axis=0) ** 2)
-  found = float(losses.flops(vectors, weights))
+  found = float(vector_losses.flops(vectors, weights))
   assert found == pytest.approx(expected, 1e-5)
 
 
@@ -163,7 +163,7 @@ def test_the_gradient_of_equal_texts_is_finite():
   vectors = [tf.constant(given.vectors[0])] * 3
   with tf.GradientTape() as tape:
     tape.watch(vectors)
-    loss = losses.triplet(given._replace(vectors=vectors), options())
+    loss = vector_losses.triplet(given._replace(vectors=vectors), options())
   assert np.isfinite(tape.gradient(loss, vectors[0]))[0].all()
 
 
@@ -210,11 +210,11 @@ def test_angle_compares_complex_numbers():
 
 def test_widths_sum_the_losses_of_cut_vectors():
   given = batch()
-  loss = losses.LOSSES["in_batch"]
+  loss = vector_losses.LOSSES["in_batch"]
   expected = sum(
     cross_entropy(unit(a[:, :w]) @ unit(p[:, :w]).T / 0.05)
     for w in (2, 4, 8)
     for a, p in [given.vectors]
   )
-  found = float(losses.of_widths(loss, given, options(widths=(2, 4, 8))))
+  found = float(vector_losses.of_widths(loss, given, options(widths=(2, 4, 8))))
   assert found == pytest.approx(expected, 1e-5)
