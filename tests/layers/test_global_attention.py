@@ -114,6 +114,12 @@ def test_gradients_do_not_depend_on_the_way(length, monkeypatch):
     np.testing.assert_allclose(few, many, atol=1e-4)
 
 
+def test_a_batch_may_have_no_rows(monkeypatch):
+  monkeypatch.setattr(global_tokens, "NUM_SLOTS", 15)
+  found = attention()(HIDDEN[:0], MASK[:0])
+  assert found.shape == (0, 30, SIZE)
+
+
 def test_a_packed_row_has_no_global_tokens():
   layer = attention()
   texts = np.repeat([[1] * 12 + [2] * 18], 3, axis=0)[..., None]

@@ -92,6 +92,12 @@ def test_a_mask_of_other_values_is_refused():
       call(inputs)
 
 
+def test_the_mask_of_transformers_is_told():
+  inputs = {"input_ids": IDS, "global_attention_mask": architectures.MASK}
+  with pytest.raises(ValueError, match="must be in 'input_mask': 2 for"):
+    models.TransformerEncoder(CONFIG)(inputs)
+
+
 @pytest.mark.integration
 def test_ids_with_global_tokens_are_served(tmp_path):
   toy.write_vocabulary(tmp_path / "vocab.txt")
@@ -117,7 +123,7 @@ def test_ids_with_global_tokens_are_served(tmp_path):
 def fixture_folder(tmp_path):
   """A small Longformer with a vocabulary of words."""
   folder = tmp_path / "longformer"
-  shutil.copytree(PARITY / "longformer_encoder", folder)
+  shutil.copytree(PARITY / "longformer_masked_lm", folder)
   words = (
     "[CLS] [PAD] [SEP] [UNK] [MASK] the cat dog sat ran is where on mat hat"
   )
@@ -168,7 +174,7 @@ def test_questions_are_answered_after_fine_tuning(folder, tmp_path):
   found = answerer.predict(
     [{k: row[k] for k in ("question", "context")} for row in rows[:4]]
   )
-  assert [answer["text"] for answer in found] == ["mat", "hat"] * 2
+  assert [span["answer"] for span in found] == ["mat", "hat"] * 2
 
 
 @pytest.mark.integration

@@ -180,10 +180,11 @@ class GlobalAttention(_GlobalAttentionArguments, window.LocalAttention):
   ):
     """Computes the context of each position; as `AttentionKind.attend`."""
     heads, hidden = (query, key, value), positions["hidden"]
-    if positions.keys() != {"hidden"}:
+    others = [name for name in positions if name != "hidden"]
+    if others:
       raise ValueError(
-        f"Positions by {', '.join(positions)} do not go with the global tokens"
-        f" of {self.name}."
+        f"Positions by {', '.join(others)} do not go with the global tokens of"
+        f" {self.name}."
       )
     if seen is None or len(seen.shape) != 2:
       return super().attend(
@@ -192,7 +193,8 @@ class GlobalAttention(_GlobalAttentionArguments, window.LocalAttention):
     seen = ops.cast(seen, "int32")
     given, probs = (heads, hidden, seen, drop, training), None
     length = ops.shape(seen)[1]
-    count = ops.max(ops.sum(ops.cast(seen > 1, "int32"), axis=1))
+    count = ops.sum(ops.cast(seen > 1, "int32"), axis=1)  # [B]
+    count = ops.max(count, initial=0)
     if whole or (isinstance(length, int) and length <= NUM_SLOTS):
       context, probs = self._look_anywhere(*given, None)
     elif kernels.is_portable():  # Other formats take long for branches.
@@ -288,7 +290,7 @@ class GlobalAttention(_GlobalAttentionArguments, window.LocalAttention):
     """
     batch, _, *of_heads = shape
     query, *others = (
-      scores.split_heads(ops.reshape(x, (batch, -1, *of_heads)))
+      scores.split_heads(ops.reshape(x, (batch, ops.shape(x)[1], *of_heads)))
       for x in (
         self.query_global(looking),
         self.key_global(hidden),

@@ -108,6 +108,11 @@ class Model(keras.Model, calls.Public):
       raise ValueError(
         f"The input {name!r} must be named {_FOREIGN_NAMES[name]!r}."
       )
+    if "global_attention_mask" in inputs:
+      raise ValueError(
+        "The input 'global_attention_mask' must be in 'input_mask': 2 for a"
+        " global token."
+      )
     known = {name: x for name, x in inputs.items() if name in self.input}
     return _with_defaults(known, self.input)
 
