@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import layers
-from keras_bert_impl.layers.basics import id_checks
+from keras_bert_impl.layers.basics import layer
 from keras_bert_impl.layers.blocks import embeddings
 from tests.layers.arrays import normalized
 
@@ -128,5 +128,5 @@ def test_checking_ids_adds_nothing_to_a_traced_step(monkeypatch):
     return [operation.type for operation in graph.graph.get_operations()]
 
   checked = operations()
-  monkeypatch.setattr(id_checks, "check_ids", lambda *_: None)
+  monkeypatch.setattr(layer, "check_ids", lambda *_: None)
   assert checked == operations()

@@ -15,7 +15,7 @@ import math
 from keras import ops
 
 from keras_bert_impl.layers.attention import scores, self_attention, window
-from keras_bert_impl.layers.basics import id_checks, kernels, layer, parts
+from keras_bert_impl.layers.basics import kernels, layer, parts
 from keras_bert_impl.layers.heads import output_heads
 
 # What the tokens are that are global where `input_mask` says nothing of it.
@@ -110,9 +110,9 @@ class GlobalTokens(_GlobalTokensArguments, layer.Layer):
       input_mask: int [B, L], of the same values.
 
     Raises:
-      ValueError: as `id_checks.check_ids`, other values.
+      ValueError: as `layer.check_ids`, other values.
     """
-    id_checks.check_ids("input_mask", input_mask, 3)
+    layer.check_ids("input_mask", input_mask, 3)
     mask = ops.cast(input_mask, "int32")
     if self.default is None:
       return mask

@@ -11,6 +11,7 @@ import typing
 from collections.abc import Callable
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_bert_impl import calls, given_arrays
@@ -546,3 +547,27 @@ def inner_layers(layer):
   """Returns all layers inside of a layer or a model, list."""
   # Keras tells those that are inside of layers nowhere else.
   return layer._flatten_layers(include_self=False)
+
+
+_REMEDIES = {
+  "input_mask": "0 is padding, 1 a token and 2 a global token.",
+}
+
+
+def check_ids(name, ids, size):
+  """Raises ValueError unless ids, int, are in [0, size).
+
+  A look-up of others gives rows of other tokens, zeros or NaN, depending on
+  the device. Nothing is checked while a step is traced: ids have no values yet.
+  """
+  try:
+    values = np.asarray(ids)
+  # Traced by TensorFlow or JAX, or partly on another machine.
+  except (RuntimeError, TypeError):
+    return
+  wrong = values[(values < 0) | (values >= size)]
+  if wrong.size:
+    remedy = _REMEDIES.get(name, "tokenize with the model's own vocabulary.")
+    raise ValueError(
+      f"{name} ({wrong[0]}) must be from 0 to {size - 1}: {remedy}"
+    )

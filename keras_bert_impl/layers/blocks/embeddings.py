@@ -7,7 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert_impl.layers.basics import id_checks, layer, parts
+from keras_bert_impl.layers.basics import layer, parts
 
 # Kinds of positions that are rows of a table, added to the words'.
 TABLES = ("learned", "sinusoidal", "sinusoidal_halves")
@@ -262,13 +262,13 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
 
     Raises:
       ValueError: as `check_length`, L above what the table has; or,
-        as `id_checks.check_ids`, ids out of range.
+        as `layer.check_ids`, ids out of range.
     """
     check_length(input_ids.shape[1], self)
     name = "input_ids" if self.has_words else "decoder_ids"
-    id_checks.check_ids(name, input_ids, self.vocab_size)
+    layer.check_ids(name, input_ids, self.vocab_size)
     if self.type_vocab_size > 1:
-      id_checks.check_ids("segment_ids", segment_ids, self.type_vocab_size)
+      layer.check_ids("segment_ids", segment_ids, self.type_vocab_size)
     input_ids = ops.cast(input_ids, "int32")
     words = self.word_embeddings if self.has_words else table
     table = ops.convert_to_tensor(words)

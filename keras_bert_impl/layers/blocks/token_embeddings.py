@@ -4,7 +4,7 @@ import dataclasses
 
 from keras import ops
 
-from keras_bert_impl.layers.basics import id_checks, layer
+from keras_bert_impl.layers.basics import layer
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -62,11 +62,11 @@ class TokenEmbeddings(_TokenEmbeddingsArguments, layer.Layer):
       with `target_mapping` the first states of the queries [B, P, H].
 
     Raises:
-      ValueError: as `id_checks.check_ids`, ids out of range.
+      ValueError: as `layer.check_ids`, ids out of range.
     """
-    id_checks.check_ids("input_ids", input_ids, self.vocab_size)
+    layer.check_ids("input_ids", input_ids, self.vocab_size)
     if self.type_vocab_size > 1:
-      id_checks.check_ids("segment_ids", segment_ids, self.type_vocab_size)
+      layer.check_ids("segment_ids", segment_ids, self.type_vocab_size)
     table = ops.convert_to_tensor(self.word_embeddings)
     input_ids = ops.cast(input_ids, "int32")
     hidden = ops.take(self.word_embeddings, input_ids, axis=0)

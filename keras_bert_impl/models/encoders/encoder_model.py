@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl import calls, configs, features, heads
-from keras_bert_impl.layers.basics import id_checks, layer
+from keras_bert_impl.layers.basics import layer
 from keras_bert_impl.layers.heads import output_heads
 
 # Inputs that a `Model` may be called without.
@@ -156,7 +156,7 @@ class EncoderModel(Model):
     for name, size in self.config.num_ids.items():
       # With one segment its ids are ignored.
       if size > 1 and isinstance(x, dict) and name in x:
-        id_checks.check_ids(name, x[name], size)
+        layer.check_ids(name, x[name], size)
     return super().predict(x, *args, **kwargs)
 
   @classmethod

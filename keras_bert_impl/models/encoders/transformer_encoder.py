@@ -8,9 +8,10 @@ from keras import ops
 
 from keras_bert_impl import features
 from keras_bert_impl.layers.attention import (
-  global_tokens as global_tokens_lib,
+  global_tokens,
+  scores,
+  self_attention,
 )
-from keras_bert_impl.layers.attention import scores, self_attention
 from keras_bert_impl.layers.basics import parts
 from keras_bert_impl.layers.blocks import (
   convolution,
@@ -115,12 +116,9 @@ class TransformerEncoder(encoder_model.BareEncoder):
       use_pooler=use_pooler,
       use_sequence_ids=use_sequence_ids,
     )
-    input_ids, mask, segment_ids, *_ = inputs.values()
-    tasks = inputs.get(features.TASK_TYPE_IDS)
-    seen, position_ids = mask, None
-    if config.use_global_tokens:
-      seen = global_tokens_lib.GlobalTokens(global_tokens)(input_ids, mask)
-      mask = ops.minimum(seen, 1)
+    input_ids, mask, segment_ids, *sequence_ids = inputs.values()
+    seen, mask = _marked(config, global_tokens, input_ids, mask)
+    position_ids = None
     if use_sequence_ids:
       seen, position_ids = scores.structure(mask, inputs[features.SEQUENCE_IDS])
 
@@ -235,6 +233,14 @@ class TransformerEncoder(encoder_model.BareEncoder):
       _AttentionProbs(call.block)(call.hidden, call.seen, call.positions)
       for call in self.block_calls
     ]
+
+
+def _marked(config, default, input_ids, mask):
+  """Returns a mask where global tokens are 2, and one without them."""
+  if not config.use_global_tokens:
+    return mask, mask
+  marked = global_tokens.GlobalTokens(default)(input_ids, mask)
+  return marked, ops.minimum(marked, 1)
 
 
 def _told(config, dtype, hidden, position_ids):
