@@ -65,9 +65,13 @@ function entropy(group, head, from) {
   }, 0);
 }
 
+// Of the tokens that look at some: those of another text may not.
 function meanEntropy(group, head) {
-  const sum = places().reduce((s, from) => s + entropy(group, head, from), 0);
-  return sum / length;
+  const looking = places().filter((from) =>
+    places().some((to) => weight(group, head, from, to) > 0),
+  );
+  const sum = looking.reduce((s, from) => s + entropy(group, head, from), 0);
+  return sum / Math.max(1, looking.length);
 }
 
 // --- Building the page ---------------------------------------------------------
