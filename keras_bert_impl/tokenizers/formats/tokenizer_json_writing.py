@@ -169,7 +169,9 @@ def _for_transformers(vocabulary, options):
   }
   sentinels = {}
   if vocabulary.kind == SENTENCEPIECE and not vocabulary.rules:
-    number = len({*vocabulary.mark_ids} - {*vocabulary.special_ids})
+    number = len(
+      {*vocabularies.mark_ids(vocabulary)} - {*vocabulary.special_ids}
+    )
     sentinels = {vocabulary_files.NUM_SENTINELS: number} if number else {}
   return {
     **sentinels,

@@ -228,20 +228,9 @@ class Vocabulary:
     return tuple(self.role_ids.values())
 
   @functools.cached_property
-  def mark_ids(self):
-    """Ids of what stands for text: the mask, and T5's sentinels for spans."""
-    mask = [self.mask_id] if "mask" in self.role_ids else []
-    sentinels = (
-      index
-      for index, token in enumerate(self.tokens)
-      if token.startswith(vocabulary_files.SENTINEL)
-    )
-    return (*mask, *sentinels)
-
-  @functools.cached_property
   def textless_ids(self):
     """Ids of the tokens that no text has: with a role, or T5's for spans."""
-    return tuple(dict.fromkeys((*self.special_ids, *self.mark_ids)))
+    return tuple(dict.fromkeys((*self.special_ids, *mark_ids(self))))
 
   @functools.cached_property
   def is_continuation(self):
@@ -311,6 +300,18 @@ class Vocabulary:
       merges = "\n".join(["#version: 0.2", *self.merges, ""])
       files.write_atomically(vocabulary_files.merges_path(path), merges)
     files.write_atomically(path, content)
+
+
+def mark_ids(vocabulary):
+  """Returns the ids of what stands for text: the mask, and T5's sentinels.
+
+  Args:
+    vocabulary: `Vocabulary`.
+  """
+  mask = [i for role, i in vocabulary.role_ids.items() if role == "mask"]
+  start = vocabulary_files.SENTINEL
+  tokens = enumerate(vocabulary.tokens)
+  return (*mask, *(index for index, t in tokens if t.startswith(start)))
 
 
 def find(path, default_family=None, **given):

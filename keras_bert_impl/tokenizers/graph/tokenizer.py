@@ -219,12 +219,7 @@ class Tokenizer(_FromFiles):
     the mask token, and includes the blanks before it; sentinels likewise. A
     tokenizer.json that adds them says itself which blanks they include.
     """
-    rules = self.vocabulary.rules
-    added = [token.index for token in rules.added_tokens] if rules else []
-    marks = [x for x in self.vocabulary.mark_ids if x not in added]
-    if not marks:
-      return self.tokenize(texts)
-    return _apply(lambda batch: _tokenize_around(self, batch, marks), texts)
+    return _apply(lambda batch: _tokenize_around_masks(self, batch), texts)
 
   def tokenize_with_word_ids(self, texts):
     """Tokenizes texts into ids with the number of each piece's word.
@@ -367,15 +362,15 @@ def _load(its_class, files, options, name, fingerprint):
   return tokenizer
 
 
-def _tokenize_around(tokenizer, texts, marks):
-  """Returns the ids of texts [B] that may contain tokens, ragged.
-
-  Args:
-    tokenizer: `Tokenizer`.
-    texts: string [B].
-    marks: list of int, ids of these tokens.
-  """
-  tokens = [tokenizer.vocabulary.tokens[index] for index in marks]
+def _tokenize_around_masks(tokenizer, texts):
+  """Returns the ids of texts [B] that may contain masks, ragged."""
+  vocabulary = tokenizer.vocabulary
+  rules = vocabulary.rules
+  added = [token.index for token in rules.added_tokens] if rules else []
+  marks = [x for x in vocabularies.mark_ids(vocabulary) if x not in added]
+  if not marks:
+    return tokenizer.tokenize(texts)
+  tokens = [vocabulary.tokens[index] for index in marks]
   found = "|".join(map(re.escape, tokens))
   # No text has NUL characters: see `vocabularies`.
   apart = tf.strings.regex_replace(
