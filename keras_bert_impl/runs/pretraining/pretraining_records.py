@@ -51,7 +51,8 @@ class PretrainingRecords:
       ValueError: the objective cannot learn from these records.
     """
     data, objective = self._config.data, self._config.objective
-    self._check_texts()
+    for records in (self.train, self.eval):
+      _check_texts(records, self._origins, data, objective)
     roles = self._vocabulary.role_ids if self._vocabulary else {}
     masking = None
     if objective.masking_policy is None:
@@ -197,23 +198,6 @@ class PretrainingRecords:
       self._vocabulary, data.max_seq_length, **self.masking
     )
 
-  def _check_texts(self):
-    """Raises ValueError if records are to have one text more, or fewer."""
-    data, objective = self._config.data, self._config.objective
-    are_wanted = objective.packing == choices.FOLLOWING_SENTENCES
-    has_noise = objective.masking_policy in choices.NOISES
-    for records in (self.train, self.eval):
-      has_two = records.form.has_target
-      packings = {self._origins[f].get("packing") for f in records.files}
-      are_sentences = choices.FOLLOWING_SENTENCES in packings
-      if are_sentences != are_wanted or has_two > (are_wanted or has_noise):
-        raise ValueError(
-          f"the records of {scan.listed(records.files)} have"
-          f" {'two texts' if has_two else 'one text'} each, which"
-          f" --objective={data.objective} cannot learn from: write them with"
-          f" --objective={data.objective} too."
-        )
-
   def _check_not_masked(self):
     data = self._config.data
     if self.train.form.is_masked:
@@ -243,3 +227,26 @@ class PretrainingRecords:
           f"{data.objective} learns {loss}: write records with that objective."
         )
     return loss
+
+
+def _check_texts(records, origins, data, objective):
+  """Raises ValueError if records are to have one text more, or fewer.
+
+  Args:
+    records: `scan.Records`.
+    origins: {file: dict}, the origin in each manifest.
+    data: `pretraining_config.DataConfig`.
+    objective: `Objective`.
+  """
+  are_wanted = objective.packing == choices.FOLLOWING_SENTENCES
+  has_noise = objective.masking_policy in choices.NOISES
+  has_two = records.form.has_target
+  packings = {origins[file].get("packing") for file in records.files}
+  are_sentences = choices.FOLLOWING_SENTENCES in packings
+  if are_sentences != are_wanted or has_two > (are_wanted or has_noise):
+    raise ValueError(
+      f"the records of {scan.listed(records.files)} have"
+      f" {'two texts' if has_two else 'one text'} each, which"
+      f" --objective={data.objective} cannot learn from: write them with"
+      f" --objective={data.objective} too."
+    )
