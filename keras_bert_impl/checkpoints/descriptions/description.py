@@ -53,6 +53,15 @@ class Description:
     return is_causal or self.head == heads.TEXT_TO_TEXT
 
 
+def undeclared(config):
+  """Returns the `Description` of a model of which no file says the head.
+
+  One from left to right predicts tokens where that takes no other weights.
+  """
+  is_causal = config.reading_direction == "left_to_right"
+  return Description(config, heads.FILL_MASK if is_causal else heads.ENCODER)
+
+
 def complete(declared, shapes, origin):
   """Completes a declared description from the weights: pooler, head, classes.
 

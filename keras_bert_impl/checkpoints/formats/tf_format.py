@@ -81,7 +81,7 @@ def open_weights(prefix, declared):
     config = model_garden.config_of(stored, tensors, config)
   if config is None:
     return tensors, None
-  declared = declared or description.Description(config)
+  declared = declared or description.undeclared(config)
   return tensors, dataclasses.replace(declared, config=config)
 
 
