@@ -61,7 +61,7 @@ NAMES = (*_MODELS,)
 def prompts(number):
   """Returns texts of mixed lengths, the first one empty, list of str."""
   draw = np.random.default_rng(5)
-  lengths = [0, *draw.integers(1, 12, number - 1)]
+  lengths = [0, *draw.integers(1, 7, number - 1)]
   return [" ".join(draw.choice(_WORDS, length)) for length in lengths]
 
 
