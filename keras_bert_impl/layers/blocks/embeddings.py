@@ -292,9 +292,7 @@ class Embeddings(_EmbeddingsArguments, layer.Layer):
       else:
         hidden += ops.take(rows, position_ids + self.position_offset, axis=0)
     if task_type_ids is not None:
-      id_checks.check_ids(
-        "task_type_ids", task_type_ids, self.task_type_vocab_size
-      )
+      layer.check_ids("task_type_ids", task_type_ids, self.task_type_vocab_size)
       hidden += ops.take(self.task_type_embeddings, task_type_ids, axis=0)
     elif self.task_type_vocab_size:
       hidden += self.task_type_embeddings[0]

@@ -116,9 +116,9 @@ class TransformerEncoder(encoder_model.BareEncoder):
       use_pooler=use_pooler,
       use_sequence_ids=use_sequence_ids,
     )
-    input_ids, mask, segment_ids, *sequence_ids = inputs.values()
+    input_ids, mask, segment_ids, *_ = inputs.values()
     seen, mask = _marked(config, global_tokens, input_ids, mask)
-    position_ids = None
+    position_ids, tasks = None, inputs.get(features.TASK_TYPE_IDS)
     if use_sequence_ids:
       seen, position_ids = scores.structure(mask, inputs[features.SEQUENCE_IDS])
 
