@@ -9,7 +9,7 @@ import dataclasses
 import keras
 import tensorflow as tf
 
-from keras_bert_impl import features, models, options
+from keras_bert_impl import features, options
 from keras_bert_impl.generation import decoders, search, settings
 from keras_bert_impl.kinds.generation import cached_steps
 from keras_bert_impl.kinds.generation import token_ids as token_ids_lib
@@ -241,12 +241,6 @@ class GenerationServable(servables.Servable):
     # Tokens of byte-level BPE may end within a character.
     texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8")
     return tf.reshape(texts, shape[:2])
-
-  def _build_model(self, model, dtype):
-    """Returns the model of all places, where pre-training's is of some."""
-    if model.config.num_decoder_layers:
-      return super()._build_model(model, dtype)
-    return models.MaskedLanguageModel(model.config, dtype=dtype)
 
   def _outputs(self, ids, mask, others):
     """Returns token_logits float32 [B, L or T, V] of all places."""

@@ -6,7 +6,7 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  Registers the ops of the tokenizer.
 from absl import logging
 
-from keras_bert_impl import tokenizers
+from keras_bert_impl import models, tokenizers
 from keras_bert_impl.serving import export
 from keras_bert_impl.tokenizers.formats import vocabulary_files
 
@@ -41,12 +41,24 @@ def export_heads(
     if "max_new_tokens" in servable.options:
       # A prompt needs positions too, but where a decoder has its own.
       parts = 1 if model.config.num_decoder_layers else 2
+      model = _of_all_places(model)
       options["max_new_tokens"] = max_seq_length // parts
     paths[f"{head}_saved_model"] = export.export(
       servable(model, tokenizer, max_seq_length, **options), path_of(head)
     )
   logging.set_verbosity(verbosity)
   return paths
+
+
+def _of_all_places(model):
+  """Returns a model of all tokens, where that of pre-training is of some."""
+  if model.config.num_decoder_layers:
+    return model
+  whole = models.MaskedLanguageModel(model.config, dtype="float32")
+  weights = {weight.path: weight for weight in model.weights}
+  for weight in whole.weights:
+    weight.assign(weights[weight.path])
+  return whole
 
 
 def fill_masks(saved_model, texts):
