@@ -116,17 +116,14 @@ class TransformerEncoder(encoder_model.BareEncoder):
       use_pooler=use_pooler,
       use_sequence_ids=use_sequence_ids,
     )
-    input_ids, mask, segment_ids, *_ = inputs.values()
-    seen, mask = _marked(config, global_tokens, input_ids, mask)
-    position_ids, tasks = None, inputs.get(features.TASK_TYPE_IDS)
-    if use_sequence_ids:
-      seen, position_ids = scores.structure(mask, inputs[features.SEQUENCE_IDS])
+    ids, _, segments, *_ = inputs.values()
+    seen, mask, position_ids = _structure(config, inputs, global_tokens)
 
     # Wiring.
     with keras.name_scope(name):
       embeddings = embeddings or embeddings_lib.of_config(config, dtype)
       hidden, table = embeddings(
-        input_ids, segment_ids, mask, position_ids, tasks
+        ids, segments, mask, position_ids, inputs.get(features.TASK_TYPE_IDS)
       )
       with keras.name_scope("encoder"):
         if hidden.shape[-1] != config.hidden_size:
@@ -147,11 +144,9 @@ class TransformerEncoder(encoder_model.BareEncoder):
           norm = transformer_block.final_norm(config, dtype)
           hidden = hidden_states[-1] = norm(hidden)
       outputs = {"sequence_output": ops.cast(hidden, "float32")}
-      pooler = None
+      pooler = pooling.of_config(config, dtype) if use_pooler else None
       if use_pooler:
-        pooler = pooling.of_config(config, dtype)
-        pooled = pooler(hidden, mask)
-        outputs["pooled_output"] = ops.cast(pooled, "float32")
+        outputs["pooled_output"] = ops.cast(pooler(hidden, mask), "float32")
     super().__init__(config, dtype, inputs, outputs, arguments)
 
     # Attributes.
@@ -235,12 +230,26 @@ class TransformerEncoder(encoder_model.BareEncoder):
     ]
 
 
-def _marked(config, default, input_ids, mask):
-  """Returns a mask where global tokens are 2, and one without them."""
+def _structure(config, inputs, default):
+  """Returns what is seen of rows, the mask, and the places of their tokens.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    inputs: {name: symbolic tensor}.
+    default: as of `layers.GlobalTokens`.
+
+  Returns:
+    Tuple of what blocks take as attention mask; int [B, L], 1 for a token and 0
+    for padding; and int [B, L], or None for those in the row.
+  """
+  mask = inputs[features.INPUT_MASK]
+  if features.SEQUENCE_IDS in inputs:
+    seen, places = scores.structure(mask, inputs[features.SEQUENCE_IDS])
+    return seen, mask, places
   if not config.use_global_tokens:
-    return mask, mask
-  marked = global_tokens.GlobalTokens(default)(input_ids, mask)
-  return marked, ops.minimum(marked, 1)
+    return mask, mask, None
+  marked = global_tokens.GlobalTokens(default)(inputs[features.INPUT_IDS], mask)
+  return marked, ops.minimum(marked, 1), None
 
 
 def _told(config, dtype, hidden, position_ids):
