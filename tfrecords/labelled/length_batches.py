@@ -66,7 +66,8 @@ def training_batches(
   def indices():
     step, first = start_step, 0
     for number, (rows, num_steps) in enumerate(stages):
-      sizes = rows.lengths.reshape(-1, form.num_texts).sum(axis=1)
+      sizes = sum(rows.axis_lengths.values())
+      sizes = sizes.reshape(-1, form.num_texts).sum(axis=1)
       order = _Order(sizes, batch_size, (seed, number), sorts, groups_of(rows))
       is_last = number == len(stages) - 1
       while is_last or step < first + num_steps:
@@ -179,6 +180,8 @@ def _dataset(columns, indices, batch_size, lengths, form):
 
   def specification(column):
     inner = tuple(length if size is None else size for size in column.shape)
+    if isinstance(column.axis, str):
+      inner = (None, *inner[1:])
     if column.is_transposed:
       inner = (*inner[1:], inner[0])
     return tf.TensorSpec((batch_size, *inner), column.dtype)
@@ -219,10 +222,14 @@ def _to_left(batch):
 
 def _pad(rows, columns, selected, batch_size, lengths):
   """Returns {column: array} of the selected rows, filled up to a batch."""
-  row_lengths = np.zeros(batch_size, np.int64)
-  row_lengths[: len(selected)] = rows.lengths[selected]
-  length = next(each for each in lengths if each >= row_lengths.max())
-  mask = np.arange(length) < row_lengths[:, np.newaxis]  # [B, L]
+  row_lengths, padded_lengths = {}, {}
+  for axis, known in rows.axis_lengths.items():
+    own = row_lengths[axis] = np.zeros(batch_size, np.int64)
+    own[: len(selected)] = known[selected]
+    allowed = lengths if axis is None else _lengths_of(known, lengths)
+    padded_lengths[axis] = next(x for x in allowed if x >= own.max())
+  length = padded_lengths[None]
+  mask = np.arange(length) < row_lengths[None][:, np.newaxis]  # [B, L]
   batch = {}
   for name, column in columns.items():
     values = rows[name]
@@ -230,13 +237,24 @@ def _pad(rows, columns, selected, batch_size, lengths):
       padded = np.zeros((batch_size, *column.shape), column.dtype)
       padded[: len(selected)] = values[selected]
     else:
-      shape = (batch_size, length, *column.shape[1:])
+      shape = (batch_size, padded_lengths[column.axis], *column.shape[1:])
       padded = np.full(shape, column.padding, column.dtype)
       for place, row in enumerate(selected):
-        padded[place, : row_lengths[place]] = values[row]
+        padded[place, : row_lengths[column.axis][place]] = values[row]
     if column.is_transposed:
       padded = np.moveaxis(padded, -1, 1)
     batch[name] = padded
   if features.INPUT_MASK not in columns:
     batch[features.INPUT_MASK] = mask.astype(np.int32)
   return batch
+
+
+def _lengths_of(row_lengths, lengths):
+  """Returns the padded lengths of an axis other than L.
+
+  Args:
+    row_lengths: int [N], of all rows.
+    lengths: tuple of int, those of L: where there is one, here too.
+  """
+  longest = max(1, int(row_lengths.max()))
+  return lengths_lib.padded_lengths(longest, len(lengths) > 1)

@@ -15,7 +15,7 @@ import copy
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import features, files
+from keras_bert_impl import files
 from tfrecords import examples, manifest
 
 _RECORDS_PER_PARSE = 1024
@@ -49,18 +49,25 @@ class Rows:
   Args:
     columns: {name: `Column`}, with `features.INPUT_IDS`.
     values: {name: array}; of ragged columns [total, ...], of others [N, ...].
-    splits: int64 [N + 1], where each row begins in the ragged columns.
+    splits: int64 [N + 1], where each row begins in the ragged columns; or, if
+      there are several axes, {axis: such splits}.
 
   Attributes:
     columns: as given.
     lengths: int64 [N], n of each row.
+    axis_lengths: {axis: int64 [N]}, the lengths along each ragged axis.
   """
 
   def __init__(self, columns, values, splits):
+    if not isinstance(splits, dict):
+      splits = {None: splits}
     self.columns = columns
-    self.lengths = np.diff(splits)
+    self.axis_lengths = {axis: np.diff(x) for axis, x in splits.items()}
+    self.lengths = self.axis_lengths[None]
     self._values = {
-      name: Ragged(values[name], splits[:-1], self.lengths)
+      name: Ragged(
+        values[name], splits[column.axis][:-1], self.axis_lengths[column.axis]
+      )
       if column.is_ragged
       else values[name]
       for name, column in columns.items()
@@ -129,22 +136,28 @@ def read(path, columns):
     ValueError: it is damaged or holds other columns.
   """
   chunks = {name: [] for name in columns}
-  lengths = []
+  # A column of each ragged axis.
+  axes = {c.axis: name for name, c in columns.items() if c.is_ragged}
+  lengths = {axis: [] for axis in axes}
   dataset = tf.data.TFRecordDataset(path).batch(_RECORDS_PER_PARSE)
   try:
     for batch in dataset.map(_parser(columns)):
-      lengths.append(_row_lengths(batch[features.INPUT_IDS], columns))
+      for axis, name in axes.items():
+        lengths[axis].append(_row_lengths(batch[name], columns[name]))
       for name, column in columns.items():
         chunks[name].append(_flat(batch[name], column))
   except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
     raise ValueError(
       f"{path} is damaged or of another task: delete it to have it made anew."
     ) from error
-  if not lengths:
+  if not lengths[None]:
     raise ValueError(
       f"{path} has no rows: check the examples that they are made from."
     )
-  splits = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+  splits = {
+    axis: np.concatenate([[0], np.cumsum(np.concatenate(parts))])
+    for axis, parts in lengths.items()
+  }
   values = {name: np.concatenate(chunk) for name, chunk in chunks.items()}
   return Rows(columns, values, splits)
 
@@ -168,6 +181,6 @@ def _flat(parsed, column):
   return values.reshape(-1, *column.shape[1:])
 
 
-def _row_lengths(parsed, columns):
-  inner = int(np.prod(columns[features.INPUT_IDS].shape[1:]))
+def _row_lengths(parsed, column):
+  inner = int(np.prod(column.shape[1:]))
   return parsed.row_lengths().numpy() // inner

@@ -471,18 +471,25 @@ def _one_over_root_mean_square(x, epsilon):
   return ops.rsqrt(ops.mean(x * x, axis=-1, keepdims=True) + epsilon)
 
 
-def cross_entropy(logits, labels):
+def cross_entropy(logits, labels, smoothing=0.0):
   """Returns the cross-entropy of each label in nats, float32 [...].
 
   Args:
     logits: float32 [..., C].
     labels: int [...], in [0, C); others give NaN or an error.
+    smoothing: float in [0, 1), the share of the truth that is spread evenly
+      over all classes.
+
+  Source: Szegedy et al. 2016, section 7, for label smoothing.
   """
-  if not _is_vocabulary(logits):
+  if _is_vocabulary(logits):
+    losses = functools.partial(_with_gradient, _losses, (smoothing,))
+    return _by_rows(losses, logits, labels)
+  if not smoothing:
     return ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
-  return _by_rows(
-    functools.partial(_with_gradient, _losses, ()), logits, labels
-  )
+  truth = ops.one_hot(labels, logits.shape[-1]) * (1.0 - smoothing)
+  truth = truth + smoothing / logits.shape[-1]
+  return ops.categorical_crossentropy(truth, logits, from_logits=True)
 
 
 def divergence(taught, logits, temperature):
@@ -533,31 +540,39 @@ def _by_rows(function, logits, labels):
   return ops.reshape(found, ops.shape(labels))
 
 
-def _losses(logits, labels):
+def _losses(smoothing, logits, labels):
   """Returns `cross_entropy` of rows, as `tf.custom_gradient` has it."""
   labels = ops.cast(labels, "int32")
   # Each number of classes has programs of its own.
-  options = (logits.shape[-1],)
+  options = (logits.shape[-1], smoothing)
   found, log_total = _run(_loss, options, logits, labels)
   return found, functools.partial(
     _run, _loss_gradient, options, logits, labels, log_total
   )
 
 
-def _loss(num_classes, logits, labels):
+def _loss(num_classes, smoothing, logits, labels):
   largest = tf.reduce_max(logits, axis=-1, keepdims=True)
   total = tf.reduce_sum(tf.exp(logits - largest), axis=-1)
   log_total = tf.math.log(total) + largest[:, 0]
-  found = log_total - tf.gather(logits, labels, batch_dims=1)
+  own = tf.gather(logits, labels, batch_dims=1)
+  if smoothing:
+    mean = tf.reduce_mean(logits, axis=-1)
+    own = (1.0 - smoothing) * own + smoothing * mean
+  found = log_total - own
   is_class = (labels >= 0) & (labels < num_classes)
   # XLA would read the nearest class.
   return tf.where(is_class, found, np.nan), log_total
 
 
-def _loss_gradient(num_classes, logits, labels, log_total, upstream):
+def _loss_gradient(
+  num_classes, smoothing, logits, labels, log_total, upstream
+):
   probs = ops.exp(logits - log_total[:, None])
+  if smoothing:
+    probs = probs - smoothing / num_classes
   is_label = ops.equal(ops.arange(num_classes)[None], labels[:, None])
-  slope = ops.where(is_label, probs - 1.0, probs)
+  slope = ops.where(is_label, probs - (1.0 - smoothing), probs)
   return slope * upstream[:, None], None
 
 

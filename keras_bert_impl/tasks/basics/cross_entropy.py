@@ -26,9 +26,11 @@ class ClassifyingTask(task.Task):
 
   Attributes:
     loss_weights: {loss name: float}, factors of the losses other than 1.
+    label_smoothing: float in [0, 1), as `kernels.cross_entropy`.
   """
 
   loss_weights = {}
+  label_smoothing = 0.0
 
   @abc.abstractmethod
   def weights(self, batch):
@@ -49,7 +51,8 @@ class ClassifyingTask(task.Task):
     """Returns the summed cross-entropies in nats, times `loss_weights`."""
     weights = self._sampled_weights(batch)
     return {
-      name: self.loss_weights.get(name, 1.0) * _loss(prediction, weights[name])
+      name: self.loss_weights.get(name, 1.0)
+      * _loss(prediction, weights[name], self.label_smoothing)
       for name, prediction in self.predictions(batch, outputs).items()
     }
 
@@ -79,7 +82,7 @@ class ClassifyingTask(task.Task):
     """Returns loss and accuracy of each loss, and the padding share.
 
     Their losses are multiplied neither by `loss_weights` nor by the weights of
-    samples.
+    samples, and their labels are not smoothed.
     """
     result = {"padding_share": padding_share(batch)}
     weights = self.weights(batch)
@@ -117,9 +120,9 @@ def binary(scores, labels):
   return Prediction(logits, labels)
 
 
-def _loss(prediction, weights):
+def _loss(prediction, weights, smoothing=0.0):
   """Returns the summed cross-entropy in nats, float32 scalar."""
-  return ops.sum(weights * kernels.cross_entropy(*prediction))
+  return ops.sum(weights * kernels.cross_entropy(*prediction, smoothing))
 
 
 def padding_share(batch):

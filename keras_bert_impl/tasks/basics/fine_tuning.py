@@ -32,8 +32,10 @@ class Column(NamedTuple):
     dtype: "int32" or "float32"; of hidden states any that a model computes in.
     shape: tuple, shape of one row; a leading None means the length n, e.g. ()
       for a label, (7,) for whether each of 7 labels applies, (None,) for ids,
-      (None, 4) for the ids of 4 choices.
-    padding: value that pads the rows of a batch to L.
+      (None, 4) for the ids of 4 choices. A leading name is another length, the
+      same for all columns with it: ("target",) for the ids of a second text.
+    padding: value that pads the rows of a batch to L, or to the longest of the
+      other length.
     in_batch: bool, whether the model or the loss needs it; the other columns
       are for the `Evaluator`.
     is_transposed: bool, whether a batch has the last axis in front of L:
@@ -48,8 +50,13 @@ class Column(NamedTuple):
 
   @property
   def is_ragged(self):
-    """Whether its rows have the length n."""
-    return self.shape[:1] == (None,)
+    """Whether its rows have different lengths."""
+    return self.axis is None or isinstance(self.axis, str)
+
+  @property
+  def axis(self):
+    """First entry of the shape: None, the length n; or a name, or a number."""
+    return self.shape[0] if self.shape else 0
 
 
 class Judgement(NamedTuple):
