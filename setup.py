@@ -67,6 +67,8 @@ setuptools.setup(
     "beam": ["apache-beam>=2.77,<2.78"],
     # The site that Sphinx makes of docs/.
     "docs": ["furo>=2024.8", "ipykernel>=6", "myst-nb>=1.2", "sphinx>=8.1"],
+    # BLEU and chrF of generated texts.
+    "generation": ["sacrebleu>=2.4"],
     # Models by name.
     "hub": ["huggingface-hub>=0.30", "kagglehub>=0.3"],
     # What runs models in files of LiteRT; TensorFlow writes these.
@@ -98,7 +100,10 @@ setuptools.setup(
       "psutil>=5.9.4",
       "pytest>=8",
       "pytest-xdist>=3.6",
+      # The references of scores of generated texts.
+      "rouge-score>=0.1.2",
       "ruff>=0.17,<0.18",
+      "sacrebleu>=2.4",
       # The reference of scores.
       "scikit-learn>=1.5.2",
       # Drives the page of the local server in a browser.

@@ -18,6 +18,7 @@ from keras_bert_impl.estimators import typed
 from keras_bert_impl.kinds.answers import question_answerer
 from keras_bert_impl.kinds.coreference import coreference_resolver
 from keras_bert_impl.kinds.embeddings.encoders import encoder_training
+from keras_bert_impl.kinds.generation import text_generator
 from keras_bert_impl.kinds.parsing import dependency_parser
 from keras_bert_impl.kinds.reranking import reranker
 from keras_bert_impl.kinds.tags import token_tagger
@@ -179,6 +180,7 @@ FILES = model_files.ModelFilesConfig
     (encoder_training.EncoderSettings, ["embeddings"]),
     (dependency_parser.ParserSettings, ["parsing"]),
     (coreference_resolver.CoreferenceSettings, ["coreference"]),
+    (text_generator.GeneratorSettings, ["generation"]),
     (reranker.RerankerSettings, ["reranking"]),
   ],
 )

@@ -56,6 +56,8 @@ class Answering(calls.Public, typing.Generic[Input, Answer]):
 
   kind = None
   head = None
+  # Whether what pre-training has made answers as it is.
+  _answers_untrained = False
   _task = {}  # What the checkpoint says of it.
 
   checkpoint: str
@@ -240,7 +242,8 @@ class Answering(calls.Public, typing.Generic[Input, Answer]):
 def check_trained(model):
   """Raises ValueError if an `Estimator` has no head for its task yet."""
   head = model._task.get("head")
-  if heads.USES.get(head, head) in heads.UNTRAINED:
+  is_untrained = heads.USES.get(head, head) in heads.UNTRAINED
+  if is_untrained and not model._answers_untrained:
     raise ValueError(
       f"This {type(model).__name__} is not trained for its task yet: call fit"
       f" first. {model.checkpoint} has the head {head}."

@@ -106,7 +106,7 @@ class Estimator(
     weights = self.model.weights if is_changed else ()
     conversion.convert(config, labels=labels, weights=weights)
     task = self._task | ({"labels": [*labels]} if labels else {})
-    if task:
+    if task.get("head") in self.kind.tasks:  # Nothing else was trained.
       task_file.write(path, task)
     model_card.write(path, type(self), task, self.results)
 

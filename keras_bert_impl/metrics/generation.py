@@ -1,8 +1,8 @@
 """Scores of generated texts: ROUGE, BLEU, chrF and exact match.
 
 All are fractions, not per cent. ROUGE is our own, because rouge-score, whose
-digits it has, knows no letters but a to z: of Korean nothing would be left. BLEU
-and chrF are those of sacrebleu.
+digits it has, knows no letters but a to z: of Korean nothing would be left.
+BLEU and chrF are those of sacrebleu.
 
 Source: Lin 2004 (ROUGE); Papineni et al. 2002 (BLEU); Popović 2015 (chrF).
 """
@@ -141,7 +141,8 @@ def _of_ngrams(size, reference, prediction):
 
   def count(text):
     tokens = words(text)
-    return collections.Counter(zip(*(tokens[k:] for k in range(size))))
+    shifted = (tokens[k:] for k in range(size))
+    return collections.Counter(zip(*shifted, strict=False))
 
   theirs, ours = count(reference), count(prediction)
   return _f1((theirs & ours).total(), theirs.total(), ours.total())
@@ -182,7 +183,9 @@ def _of_lines(reference, prediction):
     [words(line) for line in text.split("\n") if line]
     for text in (reference, prediction)
   )
-  left = [collections.Counter(w for x in lines for w in x) for lines in (theirs, ours)]
+  left = [
+    collections.Counter(w for x in lines for w in x) for lines in (theirs, ours)
+  ]
   number = 0
   for line in theirs:
     places = {k for other in ours for k in _common_places(line, other)}

@@ -6,7 +6,7 @@ import os
 
 from etils import epy
 
-from keras_bert_impl import files, options
+from keras_bert_impl import files, heads, options
 from keras_bert_impl.checkpoints.formats import safetensors_format
 
 with epy.lazy_imports():
@@ -163,9 +163,8 @@ def convert(config, measure_heads=None, labels=None, weights=()):
     tokenizer_json_writing.add(folder, description.config.model_type)
     if description.generates and config.format != "google":
       generation_config.write(checkpoint.folder, folder)
-    task = task_file.read(checkpoint.folder)
-    if task.get("head") == description.head and config.format != "google":
-      task_file.write(folder, task)
+    if config.format != "google":
+      _copy_task(checkpoint.folder, folder, description.head)
     has_modules = checkpoint.folder.has(folders.MODULES_FILE)
     if config.format == "safetensors" and has_modules:
       folders.copy(checkpoint.folder, folder)
@@ -187,6 +186,14 @@ def convert(config, measure_heads=None, labels=None, weights=()):
     }
     files.write_json(os.path.join(folder, run_results.RESULTS_NAME), results)
   return results
+
+
+def _copy_task(source, folder, head):
+  """Writes the task of a folder into another one, if its head is kept."""
+  task = task_file.read(source)
+  # What a model that writes texts has learned is none of a checkpoint's heads.
+  if task.get("head") in (head, heads.GENERATION):
+    task_file.write(folder, task)
 
 
 def _parts(config, measure_heads):

@@ -119,6 +119,7 @@ def load(path, kinds, head=None):
       )
   checkpoint = reading.open_checkpoint(opened)
   recorded = _recorded(checkpoint.folder, kinds)
+  recorded["folder"] = checkpoint.folder
   trained_head = recorded.get("head")
   use = heads.USES.get(trained_head, trained_head)
   if trained_head and head in (None, use):
@@ -135,7 +136,6 @@ def load(path, kinds, head=None):
     remedy=f"Choose a --head other than {head}, which it was not trained for.",
   )
   recorded = stored_length(checkpoint.folder, description) | recorded
-  recorded["folder"] = checkpoint.folder
   if description.labels:
     recorded = {"labels": description.labels} | recorded
   return TrainedModel(model, head, checkpoint.path, recorded)

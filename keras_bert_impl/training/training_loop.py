@@ -63,6 +63,7 @@ class TrainingLoop:
     self.variables = [variable.value for variable in model.trainable_variables]
     self._input_names = [tensor.name for tensor in model.inputs]
     self._output_names = task.read_outputs or [*model.output]
+    self._predictor = task.predictor(model)
     self._gradients = _traced(
       self._sum_gradients, jit_compile=config.jit_compile
     )
@@ -120,7 +121,7 @@ class TrainingLoop:
       # In the model's order, which a function does not keep.
       replicas = {
         name: self.strategy.experimental_local_results(outputs[name])
-        for name in self._output_names
+        for name in (outputs if self._predictor else self._output_names)
       }
       yield {
         name: np.concatenate([part.numpy() for part in parts])
@@ -258,6 +259,8 @@ class TrainingLoop:
 
   def _prediction(self, batch, index):
     """Returns {name: per-replica float32 [B / R, ...]}."""
+    if self._predictor:
+      return self.strategy.run(self._predictor, args=(batch,))
     return self.strategy.run(self._forward, args=(batch, index))
 
   def _outputs(self, batch, index):

@@ -199,6 +199,22 @@ def test_cross_entropy_and_its_gradient_are_those_of_keras(classified):
     np.testing.assert_allclose(a, b, atol=1e-5)
 
 
+def test_smoothed_labels_are_those_of_keras(classified):
+  logits, labels = classified
+  size = logits.shape[-1]
+  truth = 0.9 * keras.ops.one_hot(labels, size) + 0.1 / size
+  upstream = tf.reshape(tf.range(12.0), (3, 4))
+  found, expected = (
+    value_and_gradient(function, logits, upstream)
+    for function in (
+      lambda x: kernels.cross_entropy(x, labels, 0.1),
+      lambda x: keras.ops.categorical_crossentropy(truth, x, from_logits=True),
+    )
+  )
+  for a, b in zip(found, expected, strict=True):
+    np.testing.assert_allclose(a, b, atol=1e-5)
+
+
 def test_a_label_beyond_the_vocabulary_has_no_loss(fewest_numbers):
   logits, labels = tf.zeros((3, 2000)), tf.constant([0, -1, 2000])
   if fewest_numbers:

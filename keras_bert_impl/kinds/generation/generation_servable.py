@@ -32,6 +32,7 @@ class GenerationServable(servables.Servable):
     tokens: `settings.TokenIds`; without an end, that is [SEP], if there is one.
     start: int, the id with which every text of a decoder begins; of a model
       without one, the prompt in place of an empty one, if there is one.
+    prefix: str, what stands before each prompt.
     **values: fields of `settings.SearchSettings`.
 
   Raises:
@@ -42,13 +43,24 @@ class GenerationServable(servables.Servable):
 
   head = "generation"
   options = options.names(settings.SearchSettings)
+  recorded = ("prefix",)
   id_names = (features.INPUT_IDS, features.INPUT_MASK)
   float_inputs = (cached_steps.PAST, cached_steps.MEMORY)
   text_pairs = False
 
   def __init__(
-    self, model, tokenizer, max_seq_length, tokens=None, start=None, **values
+    self,
+    model,
+    tokenizer,
+    max_seq_length,
+    tokens=None,
+    start=None,
+    prefix="",
+    **values,
   ):
+    tokens, start = token_ids_lib.completed(
+      tokens or settings.TokenIds(), start, tokenizer.vocabulary, model.config
+    )
     if model.config.num_decoder_layers and start is None:
       raise ValueError(
         "The decoder has no token to begin with: config.json must have"
@@ -59,12 +71,7 @@ class GenerationServable(servables.Servable):
     super().__init__(model, tokenizer, room)
     for name, value in vars(self.search_settings).items():
       setattr(self, name, value)
-    tokens = tokens or settings.TokenIds()
-    if not tokens.end and "sep" in tokenizer.vocabulary.role_ids:
-      end = (tokenizer.vocabulary.sep_id,)
-      tokens = dataclasses.replace(tokens, end=end)
-    self.token_ids = tokens
-    self.start = start
+    self.token_ids, self.start, self.prefix = tokens, start, prefix
 
   @classmethod
   def of_training(cls, recorded):
@@ -210,6 +217,7 @@ class GenerationServable(servables.Servable):
 
   def _prompts(self, text):
     """Returns ids and mask int32 [B, L] of prompts; whether they are cut."""
+    text = self.prefix + text if self.prefix else text
     inputs, is_cut = self.assemble(self.tokenizer.tokenize_around_masks(text))
     ids, mask = inputs[features.INPUT_IDS], inputs[features.INPUT_MASK]
     if self.tokenizer.framing.end and not self.config.num_decoder_layers:
@@ -230,16 +238,12 @@ class GenerationServable(servables.Servable):
     """Returns the texts string [B, S] of what the search has found."""
     ids = found["ids"]
     shape = tf.shape(ids)
-    flat = tf.reshape(ids, [-1, shape[2]])
-    lengths = tf.reshape(found["num_tokens"], [-1])
-    kept = tf.sequence_mask(lengths, shape[2])
-    # A model may have rows for more tokens than there are.
-    kept &= flat < self.tokenizer.vocabulary.size
-    for end in self.token_ids.end:
-      kept &= flat != end
-    texts = self.tokenizer.detokenize(tf.ragged.boolean_mask(flat, kept))
-    # Tokens of byte-level BPE may end within a character.
-    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8")
+    texts = token_ids_lib.texts(
+      self.tokenizer,
+      tf.reshape(ids, [-1, shape[2]]),
+      tf.reshape(found["num_tokens"], [-1]),
+      self.token_ids.end,
+    )
     return tf.reshape(texts, shape[:2])
 
   def _outputs(self, ids, mask, others):

@@ -1,16 +1,18 @@
 """Generates text, from Python."""
 
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+import keras
 import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import heads, options
-from keras_bert_impl.estimators import answering, records
+from keras_bert_impl.estimators import answering, estimator, records, typed
 from keras_bert_impl.kinds.generation import (
   generation_kind,
   generation_servable,
+  pair_files,
 )
 from keras_bert_impl.serving import servables
 
@@ -44,7 +46,21 @@ class SearchSettings(typing.TypedDict, total=False):
   top_p: float
 
 
-class TextGenerator(answering.Answering[str, list[Generated]]):
+class GeneratorSettings(typed.FitSettings, total=False):
+  """Settings of `fit`."""
+
+  label_smoothing: float
+  length_penalty: float
+  max_target_length: int
+  metrics: Sequence[str] | None
+  no_repeat_ngram_size: int
+  num_beams: int
+  prefix: str
+  target_column: str
+  text_column: str
+
+
+class TextGenerator(estimator.Estimator[str, list[Generated]]):
   """Generates the text that follows a prompt, or what a decoder writes of it.
 
       generator = kb.TextGenerator.from_checkpoint("skt/kogpt2-base-v2")
@@ -54,15 +70,40 @@ class TextGenerator(answering.Answering[str, list[Generated]]):
   Models from left to right, such as GPT-2, go on; BART and T5 write another
   text. The same prompt gives the same text in any batch, drawn texts too.
 
+      generator.fit([("a long text", "a short one"), ...], prefix="summarize: ")
+
+  An example to learn is a tuple of a text and the one that is to be written, or
+  a dict of text and target. A file is a table with such columns, or those that
+  text_column and target_column name. After `fit`, texts are written as they
+  were for its scores: with its prefix, and up to max_target_length tokens.
+
   Args:
     checkpoint: str, as of `from_checkpoint`.
-    max_seq_length: int, most tokens of a prompt; default: as many as there is
-      room for.
+    max_seq_length: int, most tokens of a prompt; default: as trained, or as
+      many as there is room for.
     **files: fields of `model_files.ModelFilesConfig`.
   """
 
   kind = generation_kind.KIND
   head = heads.GENERATION
+  _keys = ("text", "target")
+  _columns = ("text_column", "target_column")
+  _answers_untrained = True
+
+  if typing.TYPE_CHECKING:
+
+    def fit(  # noqa: D102
+      self,
+      data: typed.Data,
+      targets: Iterable[typing.Any] | None = None,
+      validation_data: typed.HeldOut | None = None,
+      epochs: float | None = None,
+      batch_size: int | None = None,
+      output_dir: typed.Path | None = None,
+      restore_best: bool = False,
+      callbacks: Sequence[keras.callbacks.Callback] = (),
+      **settings: "Unpack[GeneratorSettings]",
+    ) -> keras.callbacks.History: ...
 
   def generate(
     self,
@@ -184,7 +225,8 @@ class TextGenerator(answering.Answering[str, list[Generated]]):
 
   def _check_room(self, is_cut):
     """Raises ValueError if a text is cut that nobody said to cut."""
-    if is_cut and self.max_seq_length is None:
+    said = self.max_seq_length or self._task.get("max_seq_length")
+    if is_cut and said is None:
       served = self._servable
       raise ValueError(
         f"A prompt has more than {served.max_seq_length} tokens, or no room for"
@@ -192,3 +234,21 @@ class TextGenerator(answering.Answering[str, list[Generated]]):
         " shorten it, lower max_new_tokens, or give max_seq_length, to which"
         " prompts are cut then."
       )
+
+  def _example(self, record, place, number):
+    text, target = record.get("text"), record.get("target")
+    if isinstance(text, list | tuple) and len(text) == 2 and target is None:
+      text, target = text
+    return pair_files.make_pair(
+      str(number),
+      records.checked_text(text, f"{place}.text"),
+      records.checked_text(target, f"{place}.target"),
+      place,
+    )
+
+  def _read_file(self, path, text_column="text", target_column="target"):
+    source = pair_files.PairSource(text=text_column, label=target_column)
+    return source.read([path], True, {})
+
+  def _parts(self, run, splits, task_options):
+    return generation_kind.make_parts(run, splits, task_options)

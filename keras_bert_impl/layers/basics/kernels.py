@@ -565,9 +565,7 @@ def _loss(num_classes, smoothing, logits, labels):
   return tf.where(is_class, found, np.nan), log_total
 
 
-def _loss_gradient(
-  num_classes, smoothing, logits, labels, log_total, upstream
-):
+def _loss_gradient(num_classes, smoothing, logits, labels, log_total, upstream):
   probs = ops.exp(logits - log_total[:, None])
   if smoothing:
     probs = probs - smoothing / num_classes

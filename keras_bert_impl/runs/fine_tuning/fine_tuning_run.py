@@ -125,7 +125,7 @@ class Run:
     training = self.training
     is_tpu = training["use_tpu"] or training["distribution_strategy"] == "tpu"
     return lengths.padded_lengths(
-      self.fine_tuning.preprocessor.max_seq_length,
+      self.fine_tuning.preprocessor.longest_row,
       by_length=self.settings.bucket_by_length and not is_tpu,
     )
 
@@ -282,12 +282,14 @@ def _keep_model_files(run, config):
   length = run.settings.max_seq_length if of_texts else None
   data = run.data
   folder.keep_model_files(config, data.vocabulary, data.options, length)
-  folder.write_json(task_file.NAME, run.fine_tuning.describe())
+  described = run.fine_tuning.describe() | run.fine_tuning.used_with
+  folder.write_json(task_file.NAME, described)
   if not task.has_standard_head:
     return
-  described = description.Description(config, task.head, task.labels)
+  described = description.Description(config, task.stored_head, task.labels)
   try:
-    folder.write_json(config_json.FILE_NAME, config_json.to_dict(described))
+    values = config_json.to_dict(described) | task.config_values
+    folder.write_json(config_json.FILE_NAME, values)
   except ValueError as error:
     # The other files say all that is needed here.
     logging.warning("%s is not written: %s", config_json.FILE_NAME, error)

@@ -17,9 +17,10 @@ Order of initialisation: (1) a checkpoint in output_dir is resumed; (2) without
 one, the encoder comes from init_checkpoint and the head from random_seed.
 """
 
+import functools
 import os
 
-from keras_bert_impl import files, locks
+from keras_bert_impl import files, locks, tokenizers
 from keras_bert_impl.model_folders import model_files, task_file
 from keras_bert_impl.runs.fine_tuning import (
   fine_tuning_config,
@@ -78,6 +79,13 @@ class Job:
   def encoder_config(self):
     """`EncoderConfig` of the model to fine-tune."""
     return self._files.encoder_config
+
+  @functools.cached_property
+  def tokenizer(self):
+    """The tokenizer of the model, of `tokenizers.load`."""
+    return tokenizers.make(
+      self._files.vocabulary, self._files.tokenizer_options
+    )
 
   @property
   def init_checkpoint(self):

@@ -113,6 +113,11 @@ class Preprocessor(abc.ABC):
   columns: dict
   undescribed = ()
 
+  @property
+  def longest_row(self):
+    """The most ids of a row, with all that is put into it, int."""
+    return self.max_seq_length
+
   @abc.abstractmethod
   def texts(self, example):
     """Returns the strings of an example that are tokenized, list of str."""
@@ -245,12 +250,15 @@ class FineTuning:
     evaluator: `Evaluator`.
     write_model: function of a run, called once it is trained, which writes its
       model for other programs; None where the checkpoints are all.
+    used_with: {option of the servable: JSON value}, as which the model is used
+      later on; another run may go on with others.
   """
 
   preprocessor: Preprocessor
   task: base.Task
   evaluator: Evaluator
   write_model: Callable | None = None
+  used_with: dict = dataclasses.field(default_factory=dict)
 
   def describe(self):
     """Returns {name: JSON value} for servers and later runs."""

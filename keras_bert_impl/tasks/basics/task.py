@@ -38,6 +38,8 @@ class Task(abc.ABC):
       that training must take from a checkpoint; empty: it may start from
       nothing, and from a checkpoint the experiment says which.
     undescribed: tuple of str, fields that the same model does not depend on.
+    config_values: {key: JSON value}, what config.json says besides the model,
+      its head and its labels.
   """
 
   head = None
@@ -54,11 +56,17 @@ class Task(abc.ABC):
   taught_outputs = ()
   required_prefixes = ()
   undescribed = ()
+  config_values = {}
+
+  @property
+  def stored_head(self):
+    """The head as checkpoints store it, str."""
+    return self.head
 
   @property
   def has_standard_head(self):
     """Whether other programs have the head too: config.json names it then."""
-    return self.head in heads.HEADS
+    return self.stored_head in heads.HEADS
 
   @property
   def pads_left(self):
@@ -75,6 +83,18 @@ class Task(abc.ABC):
   @abc.abstractmethod
   def build_model(self):
     """Returns the `keras.Model`; its input names are keys of the batch."""
+
+  def predictor(self, model):
+    """Returns what answers the batches that are scored, in graphs.
+
+    Args:
+      model: that of `build_model`.
+
+    Returns:
+      Function of a batch {name: tensor} -> {output: tensor [B, ...]}; None for
+      the outputs of the model.
+    """
+    return None
 
   def given_weights(self, tensors):
     """Returns the weights that a checkpoint gives the model to start from.
