@@ -70,6 +70,16 @@ EXACT = {
   "roformer_base": 123_555_840 + 768 * 769,
   "longformer_base_4096": 148_659_456,
   "longformer_large_4096": 434_600_960,
+  # Whole, and with the bias of the output, which is no parameter there.
+  "transformer_tiny": 5_661_696 + 37000,
+  "transformer_base": 63_082_496 + 37000,
+  "transformer_big": 214_245_376 + 37000,
+  "bart_base": 139_420_416 + 50265,
+  "bart_large": 406_291_456 + 50265,
+  "t5_small": 60_506_624,
+  "t5_base": 222_903_552,
+  "t5_large": 737_668_096,
+  "gpt2": 124_439_808 + 768 * 769,
 }
 
 # Of published config.json files what tells the sizes; and the parameters that
