@@ -5,12 +5,16 @@ The library's own sentencepiece_model_pb2 needs a newer protobuf than TensorFlow
 """
 
 import functools
+import unicodedata
 
 import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 UNIGRAM = 1  # value of model_type
 _NORMAL, _UNKNOWN, _BYTE = 1, 2, 6  # values of a piece's type
+
+# Categories of characters that no cluster begins with, or that are whole ones.
+_ALONE = ("Mn", "Mc", "Me", "Cc", "Cf", "Zl", "Zp")
 
 _TYPES = descriptor_pb2.FieldDescriptorProto
 # {message: ((field, number, type, default), ...)}
@@ -100,6 +104,38 @@ def is_character_map(charsmap):
   offsets = (states >> 10) << ((states & 1 << 9) >> 6)
   last = (np.flatnonzero(~is_value) ^ offsets) | 0xFF
   return bool((values < len(texts)).all() and (last < len(units)).all())
+
+
+def short_mapped(charsmap):
+  """Returns the texts of at most three bytes that a map changes, list of str.
+
+  Marks and separators, which no mark follows in a cluster, are left out.
+
+  Args:
+    charsmap: bytes, as of `is_character_map`.
+  """
+  size = int.from_bytes(charsmap[:4], "little")
+  units = np.frombuffer(charsmap, np.uint32, size // 4, offset=4)
+  bytes_, mapped = np.arange(1, 256), []
+  states, names = np.array([0]), [b""]
+  for _ in range(3):
+    offsets = (units[states] >> 10) << ((units[states] & 1 << 9) >> 6)
+    following = (states ^ offsets)[:, np.newaxis] ^ bytes_
+    rows, columns = np.nonzero(units[following] & 0x800000FF == bytes_)
+    states = following[rows, columns]
+    names = [
+      names[row] + bytes_[column].tobytes()[:1]
+      for row, column in zip(rows, columns, strict=True)
+    ]
+    is_whole = units[states] >> 8 & 1
+    mapped += [
+      name.decode("utf-8")
+      for name, whole in zip(names, is_whole, strict=True)
+      if whole
+    ]
+  return [
+    text for text in mapped if unicodedata.category(text[0]) not in _ALONE
+  ]
 
 
 def character_map(charsmap):

@@ -14,11 +14,7 @@ those of the `tokenizers` library, up to Unicode 13 too.
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenizers.formats import (
-  characters,
-  piece_model,
-  text_rules,
-)
+from keras_bert_impl.tokenizers.formats import characters, text_rules
 
 # Replaces overlong words; normalised text cannot have this character.
 OVERLONG_WORD = "\ufffd"
@@ -58,8 +54,7 @@ class Steps(tf.Module):
     maps = iter(self._maps)
     for name, *arguments in self._steps:
       if name == _CHARACTER_MAP:
-        pieces = next(maps).tokenize(texts)
-        texts = tf.strings.reduce_join(pieces, axis=-1)
+        texts = next(maps)(texts)
       elif not are_parts or name not in _AT_ENDS:
         texts = _STEPS[name](texts, *arguments)
     return texts
@@ -119,9 +114,9 @@ def hide_overlong_words(texts, most):
 
 def _character_map(content):
   # Late: byte-level BPE does without tensorflow-text.
-  from keras_bert_impl.tokenizers.graph import piece_op
+  from keras_bert_impl.tokenizers.graph import character_map
 
-  return piece_op.PieceOp(piece_model.character_map(content), tf.string)
+  return character_map.CharacterMap(content)
 
 
 def _clean(texts):
