@@ -8,6 +8,7 @@ import tensorflow as tf
 
 # Rank of a pair that no merge joins.
 _NO_MERGE = np.iinfo(np.int32).max
+_CODES = 0x110000
 
 
 class Merges(tf.Module):
@@ -21,6 +22,7 @@ class Merges(tf.Module):
     super().__init__(name="merges")
     self._vocab_size = vocabulary.size
     self._ranks, self._merged = _merge_tables(vocabulary)
+    self._rivals = Rivals(vocabulary) if _is_in_order(vocabulary) else None
 
   def __call__(self, ids, rows):
     """Merges the symbols of words.
@@ -75,6 +77,8 @@ class Merges(tf.Module):
     is_done = best == _NO_MERGE
     is_best = (ranks == best) & ~is_done
     is_left = is_best & _is_even_in_run(is_best)
+    if self._rivals:
+      is_left |= self._rivals(ids, ranks)
     merged = tf.gather(self._merged, tf.where(is_left, ranks, 0))
     ids = tf.where(is_left, merged, ids)
     done = tf.where(is_done)[:, 0]
@@ -84,6 +88,55 @@ class Merges(tf.Module):
       *(tf.gather(x, kept) for x in (ids, rows, places)),
       done_ids.write(step, tf.gather(ids, done)),
       done_places.write(step, tf.gather(places, done)),
+    )
+
+
+class Rivals(tf.Module):
+  """What may take a piece of a pair before the pair is merged.
+
+  A pair without rivals of a lower rank can be merged at once, before other
+  pairs of its word: no merge that comes first can reach its pieces.
+
+  Args:
+    vocabulary: `Vocabulary`, of which `_is_in_order`.
+  """
+
+  def __init__(self, vocabulary):
+    super().__init__(name="rivals")
+    ids, tokens = vocabulary.ids, vocabulary.tokens
+    self._firsts = tf.constant(
+      [ord(t[0]) if t else 0 for t in tokens], tf.int64
+    )
+    self._lasts = tf.constant(
+      [ord(t[-1]) if t else 0 for t in tokens], tf.int64
+    )
+    after, before = {}, {}
+    for rank, (left, right) in enumerate(_pairs(vocabulary)):
+      after.setdefault(ids[left] * _CODES + ord(right[0]), rank)
+      before.setdefault(ids[right] * _CODES + ord(left[-1]), rank)
+    self._after, self._before = map(_table, (after, before))
+
+  def __call__(self, ids, ranks):
+    """Returns whether each pair has none, bool [T].
+
+    Args:
+      ids: int32 [T], pieces of words.
+      ranks: int32 [T], of the pair of each with the next.
+    """
+    rivals = tf.minimum(tf.roll(ranks, 1, 0), tf.roll(ranks, -1, 0))
+    places = tf.where(ranks < rivals)[:, 0]
+    size = tf.size(ids, tf.int64)
+    ids = tf.cast(ids, tf.int64)
+
+    def at(shift):
+      return tf.gather(ids, (places + shift) % size)
+
+    after = at(1) * _CODES + tf.gather(self._firsts, at(2))
+    before = at(0) * _CODES + tf.gather(self._lasts, at(-1))
+    rivals = tf.minimum(self._after.lookup(after), self._before.lookup(before))
+    free = tf.boolean_mask(places, tf.gather(ranks, places) < rivals)
+    return tf.scatter_nd(
+      free[:, tf.newaxis], tf.ones_like(free, tf.bool), [size]
     )
 
 
@@ -101,10 +154,11 @@ class Joins(tf.Module):
     ids, self._vocab_size = vocabulary.ids, vocabulary.size
     pairs = {
       (ids.get(left[-1], -1), ids.get(right[0], -1))
-      for left, right in (merge.split(" ") for merge in vocabulary.merges)
+      for left, right in _pairs(vocabulary)
     }
-    left, right = zip(*pairs, strict=True) if pairs else ((), ())
-    self._pairs = _table(left, right, vocabulary.size, -1)
+    self._pairs = _table(
+      {_pair_keys(*pair, self._vocab_size): 0 for pair in pairs}
+    )
 
   def __call__(self, ids, rows):
     """Returns whether a merge can join each character and the next, bool [S].
@@ -113,7 +167,7 @@ class Joins(tf.Module):
       ids: int32 [S], the ids of the characters of all texts, -1 for none.
       rows: int [S], the index of the text of each.
     """
-    return self._pairs.lookup(_next_keys(ids, rows, self._vocab_size)) >= 0
+    return self._pairs.lookup(_next_keys(ids, rows, self._vocab_size)) == 0
 
 
 def _next_keys(ids, rows, vocab_size):
@@ -124,32 +178,44 @@ def _next_keys(ids, rows, vocab_size):
   return tf.where(is_pair, keys, tf.constant(-1, tf.int64))
 
 
+def _is_in_order(vocabulary):
+  """Returns whether each piece is made before the pairs that it is in."""
+  made = {
+    left + right: rank for rank, (left, right) in enumerate(_pairs(vocabulary))
+  }
+  return all(
+    made.get(token, -1) < rank
+    for rank, pair in enumerate(_pairs(vocabulary))
+    for token in pair
+  )
+
+
+def _pairs(vocabulary):
+  """Returns the pairs of merges, list of (left, right)."""
+  return [merge.split(" ") for merge in vocabulary.merges]
+
+
 def _merge_tables(vocabulary):
   """Returns a lookup table (pair -> rank) and the merged id of each rank."""
-  ids = vocabulary.ids
-  pairs = [merge.split(" ") for merge in vocabulary.merges]
-  left, right, merged = (
-    (
-      [ids[token] for token in tokens]
-      for tokens in zip(*((a, b, a + b) for a, b in pairs), strict=True)
-    )
-    if pairs
-    else ([], [], [])
-  )
-  table = _table(left, right, vocabulary.size, _NO_MERGE)
-  return table, tf.constant([*merged, 0], tf.int32)
+  ids, pairs = vocabulary.ids, _pairs(vocabulary)
+  ranks = {
+    _pair_keys(ids[left], ids[right], vocabulary.size): rank
+    for rank, (left, right) in enumerate(pairs)
+  }
+  merged = [ids[left + right] for left, right in pairs]
+  return _table(ranks), tf.constant([*merged, 0], tf.int32)
 
 
-def _table(left, right, vocab_size, default):
-  """Returns a lookup table from pairs of ids to their numbers, from 0."""
-  # TensorFlow tables must not be empty, so a last entry matches no pair.
-  left, right = (np.array([*some, -1], np.int64) for some in (left, right))
+def _table(numbers):
+  """Returns a lookup table of {key: number}, of `_NO_MERGE` for others."""
+  # TensorFlow tables must not be empty: no key is less than -1.
+  numbers = numbers or {-2: _NO_MERGE}
   return tf.lookup.StaticHashTable(
     tf.lookup.KeyValueTensorInitializer(
-      tf.constant(_pair_keys(left, right, vocab_size)),
-      tf.range(len(left)),
+      tf.constant([*numbers], tf.int64),
+      tf.constant([*numbers.values()], tf.int32),
     ),
-    default_value=default,
+    default_value=_NO_MERGE,
   )
 
 
