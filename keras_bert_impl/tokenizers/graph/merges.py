@@ -75,10 +75,14 @@ class Merges(tf.Module):
     ranks = self._ranks.lookup(_next_keys(ids, rows, self._vocab_size))
     best = tf.gather(tf.math.segment_min(ranks, rows), rows)
     is_done = best == _NO_MERGE
-    is_best = (ranks == best) & ~is_done
-    is_left = is_best & _is_even_in_run(is_best)
+    lefts = _even_in_runs((ranks == best) & ~is_done)
     if self._rivals:
-      is_left |= self._rivals(ids, ranks)
+      lefts = tf.concat([lefts, self._rivals(ids, ranks)], 0)
+    is_left = tf.tensor_scatter_nd_update(
+      tf.zeros_like(is_done),
+      lefts[:, tf.newaxis],
+      tf.ones_like(lefts, tf.bool),
+    )
     merged = tf.gather(self._merged, tf.where(is_left, ranks, 0))
     ids = tf.where(is_left, merged, ids)
     done = tf.where(is_done)[:, 0]
@@ -117,7 +121,7 @@ class Rivals(tf.Module):
     self._after, self._before = map(_table, (after, before))
 
   def __call__(self, ids, ranks):
-    """Returns whether each pair has none, bool [T].
+    """Returns the places of pairs that have none, int64 [pairs].
 
     Args:
       ids: int32 [T], pieces of words.
@@ -134,10 +138,7 @@ class Rivals(tf.Module):
     after = at(1) * _CODES + tf.gather(self._firsts, at(2))
     before = at(0) * _CODES + tf.gather(self._lasts, at(-1))
     rivals = tf.minimum(self._after.lookup(after), self._before.lookup(before))
-    free = tf.boolean_mask(places, tf.gather(ranks, places) < rivals)
-    return tf.scatter_nd(
-      free[:, tf.newaxis], tf.ones_like(free, tf.bool), [size]
-    )
+    return tf.boolean_mask(places, tf.gather(ranks, places) < rivals)
 
 
 class Joins(tf.Module):
@@ -229,13 +230,19 @@ def shift(values):
   return tf.concat([[False], values[:-1]], 0)
 
 
-def _is_even_in_run(values):
-  """Returns bool [T], whether the number of True right before each is even.
+def _even_in_runs(values):
+  """Returns the places of every other True in each run, from its first.
 
   Pairs can overlap: "aaa" has "aa" twice, and only the first can be merged.
+
+  Args:
+    values: bool [T].
+
+  Returns:
+    int64 [places].
   """
-  begins = values & ~shift(values)
-  starts = tf.where(begins)[:, 0]
-  run = tf.cumsum(tf.cast(begins, tf.int32))  # counted from 1
-  starts = tf.cast(tf.concat([[0], starts], 0), tf.int32)
-  return (tf.range(tf.size(values)) - tf.gather(starts, run)) % 2 == 0
+  places = tf.where(values)[:, 0]
+  is_first = places - tf.roll(places, 1, 0) != 1
+  run = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
+  starts = tf.gather(tf.boolean_mask(places, is_first), run)
+  return tf.boolean_mask(places, (places - starts) % 2 == 0)
