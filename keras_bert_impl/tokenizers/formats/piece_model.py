@@ -10,7 +10,7 @@ import unicodedata
 import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-UNIGRAM = 1  # value of model_type
+UNIGRAM, _WORD = 1, 3  # values of model_type
 _NORMAL, _UNKNOWN, _BYTE = 1, 2, 6  # values of a piece's type
 
 # Categories of characters that no cluster begins with, or that are whole ones.
@@ -147,10 +147,9 @@ def character_map(charsmap):
   Returns:
     bytes.
   """
-  model = _model_class().FromString(
-    # Blanks alone are known, so that unknown pieces stay short.
-    unigram([("<unk>", 0.0), (" ", 0.0)], 0)
-  )
+  model = _model_class().FromString(unigram([("<unk>", 0.0)], 0))
+  # A text is one unknown word: blanks are not marked.
+  model.trainer_spec.model_type = _WORD
   model.normalizer_spec.escape_whitespaces = False
   model.normalizer_spec.precompiled_charsmap = charsmap
   return model.SerializeToString()
