@@ -8,7 +8,7 @@ import tensorflow as tf
 
 # Rank of a pair that no merge joins.
 _NO_MERGE = np.iinfo(np.int32).max
-_CODES = 0x110000
+_NUM_CODES = 0x110000  # code points
 
 
 class Merges(tf.Module):
@@ -28,7 +28,9 @@ class Merges(tf.Module):
     """Merges the symbols of words.
 
     In each step, every word merges all occurrences of its pair of lowest rank,
-    the earliest in the list. Words without a pair to merge leave the loop.
+    the earliest in the list, and the pairs that have no rivals. Words without a
+    pair to merge leave the loop. Where merges are not in order, a word merges
+    one pair in each step.
 
     Args:
       ids: int32 [S], the ids of the symbols of all words.
@@ -58,7 +60,7 @@ class Merges(tf.Module):
     return tf.gather(found, firsts) - 1, firsts
 
   def _merge_once(self, step, ids, rows, places, done_ids, done_places):
-    """Merges the pair of lowest rank in each word.
+    """Merges the pair of lowest rank in each word, and those without rivals.
 
     Args:
       step: int32 scalar.
@@ -75,9 +77,13 @@ class Merges(tf.Module):
     ranks = self._ranks.lookup(_next_keys(ids, rows, self._vocab_size))
     best = tf.gather(tf.math.segment_min(ranks, rows), rows)
     is_done = best == _NO_MERGE
-    lefts = _even_in_runs((ranks == best) & ~is_done)
+    lefts = tf.where((ranks == best) & ~is_done)[:, 0]
     if self._rivals:
-      lefts = tf.concat([lefts, self._rivals(ids, ranks)], 0)
+      free = self._rivals(ids, ranks)
+      lefts = tf.concat([_even_in_runs(lefts), free], 0)
+    else:
+      # The piece that it makes may go on before the same pair elsewhere.
+      lefts = _first_of_rows(lefts, rows)
     is_left = tf.tensor_scatter_nd_update(
       tf.zeros_like(is_done),
       lefts[:, tf.newaxis],
@@ -108,16 +114,14 @@ class Rivals(tf.Module):
   def __init__(self, vocabulary):
     super().__init__(name="rivals")
     ids, tokens = vocabulary.ids, vocabulary.tokens
-    self._firsts = tf.constant(
-      [ord(t[0]) if t else 0 for t in tokens], tf.int64
-    )
-    self._lasts = tf.constant(
-      [ord(t[-1]) if t else 0 for t in tokens], tf.int64
+    self._firsts, self._lasts = (
+      tf.constant([ord(t[place]) if t else 0 for t in tokens], tf.int64)
+      for place in (0, -1)
     )
     after, before = {}, {}
     for rank, (left, right) in enumerate(_pairs(vocabulary)):
-      after.setdefault(ids[left] * _CODES + ord(right[0]), rank)
-      before.setdefault(ids[right] * _CODES + ord(left[-1]), rank)
+      after.setdefault(ids[left] * _NUM_CODES + ord(right[0]), rank)
+      before.setdefault(ids[right] * _NUM_CODES + ord(left[-1]), rank)
     self._after, self._before = map(_table, (after, before))
 
   def __call__(self, ids, ranks):
@@ -135,8 +139,8 @@ class Rivals(tf.Module):
     def at(shift):
       return tf.gather(ids, (places + shift) % size)
 
-    after = at(1) * _CODES + tf.gather(self._firsts, at(2))
-    before = at(0) * _CODES + tf.gather(self._lasts, at(-1))
+    after = at(1) * _NUM_CODES + tf.gather(self._firsts, at(2))
+    before = at(0) * _NUM_CODES + tf.gather(self._lasts, at(-1))
     rivals = tf.minimum(self._after.lookup(after), self._before.lookup(before))
     return tf.boolean_mask(places, tf.gather(ranks, places) < rivals)
 
@@ -230,18 +234,17 @@ def shift(values):
   return tf.concat([[False], values[:-1]], 0)
 
 
-def _even_in_runs(values):
-  """Returns the places of every other True in each run, from its first.
+def _first_of_rows(places, rows):
+  """Returns the first of some places, int64, in each row that has one."""
+  rows = tf.gather(rows, places)
+  return tf.boolean_mask(places, rows != tf.concat([[-1], rows[:-1]], 0))
+
+
+def _even_in_runs(places):
+  """Returns every other one of places in a row, int64, from the first.
 
   Pairs can overlap: "aaa" has "aa" twice, and only the first can be merged.
-
-  Args:
-    values: bool [T].
-
-  Returns:
-    int64 [places].
   """
-  places = tf.where(values)[:, 0]
   is_first = places - tf.roll(places, 1, 0) != 1
   run = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
   starts = tf.gather(tf.boolean_mask(places, is_first), run)
