@@ -5,16 +5,12 @@ The library's own sentencepiece_model_pb2 needs a newer protobuf than TensorFlow
 """
 
 import functools
-import unicodedata
 
 import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 UNIGRAM, _WORD = 1, 3  # values of model_type
 _NORMAL, _UNKNOWN, _BYTE = 1, 2, 6  # values of a piece's type
-
-# Categories of characters that no cluster begins with, or that are whole ones.
-_ALONE = ("Mn", "Mc", "Me", "Cc", "Cf", "Zl", "Zp")
 
 _TYPES = descriptor_pb2.FieldDescriptorProto
 # {message: ((field, number, type, default), ...)}
@@ -109,8 +105,6 @@ def is_character_map(charsmap):
 def short_mapped(charsmap):
   """Returns the texts of at most three bytes that a map changes, list of str.
 
-  Marks and separators, which no mark follows in a cluster, are left out.
-
   Args:
     charsmap: bytes, as of `is_character_map`.
   """
@@ -129,13 +123,11 @@ def short_mapped(charsmap):
     ]
     is_whole = units[states] >> 8 & 1
     mapped += [
-      name.decode("utf-8")
+      name.decode("utf-8", "replace")
       for name, whole in zip(names, is_whole, strict=True)
       if whole
     ]
-  return [
-    text for text in mapped if unicodedata.category(text[0]) not in _ALONE
-  ]
+  return mapped
 
 
 def character_map(charsmap):

@@ -1,16 +1,21 @@
 """The `Precompiled` normalizer of a tokenizer.json, in graph ops."""
 
+import unicodedata
+
 import tensorflow as tf
 
 from keras_bert_impl.tokenizers.formats import characters, piece_model
 from keras_bert_impl.tokenizers.graph import piece_op
 
 _APART = "\U0010ffff"  # no character, by definition
+# Categories of characters that begin no cluster of several, and letters and
+# joiners that go on one.
+_ALONE = ("Mn", "Mc", "Me", "Cc", "Cf", "Zl", "Zp")
+_LETTERS = "\u0e33\u0eb3\u200c\u200d\uff9e\uff9f"
 # What goes on a cluster, by its number of bytes.
 _TWO = r"[^\P{M}\x{800}-\x{10ffff}]"
 _THREE = (
-  r"(?:[^\P{M}\x{0}-\x{7ff}\x{10000}-\x{10ffff}]"
-  r"|[\x{e33}\x{eb3}\x{200c}\x{200d}\x{ff9e}\x{ff9f}])"
+  rf"(?:[^\P{{M}}\x{{0}}-\x{{7ff}}\x{{10000}}-\x{{10ffff}}]|[{_LETTERS}])"
 )
 _FOUR = r"(?:[^\P{M}\x{0}-\x{ffff}]|[\x{1f3fb}-\x{1f3ff}])"
 _ANY = f"(?:{_TWO}|{_THREE}|{_FOUR})"
@@ -45,7 +50,7 @@ class CharacterMap(tf.Module):
   def __call__(self, texts):
     """Returns texts, string [B], mapped."""
     texts = tf.strings.regex_replace(texts, _LONG, rf"\1\3\5\7{_APART}\2\4\6\8")
-    texts = tf.strings.regex_replace(texts, self._dropping, r"\1\2\3")
+    texts = tf.strings.regex_replace(texts, self._dropping, rf"\1\2\3{_APART}")
     texts = tf.strings.reduce_join(self._map.tokenize(texts), axis=-1)
     return tf.strings.regex_replace(texts, _APART, "")
 
@@ -56,11 +61,17 @@ def _dropping(mapped):
   Args:
     mapped: list of str, the texts of at most three bytes that are mapped.
   """
+  mapped = [
+    text
+    for text in mapped
+    if unicodedata.category(text[0]) not in _ALONE and text[0] not in _LETTERS
+  ]
   two, three = (
-    [ord(x) for x in mapped if len(x) == 1 and len(x.encode()) == size]
+    [ord(x) for x in mapped if len(x) == 1 and len(x.encode("utf-8")) == size]
     for size in (2, 3)
   )
   pairs = [characters.literal(text) for text in mapped if len(text) == 2]
-  three = "|".join([characters.any_of(three or [0x10FFFF]), *pairs])
-  two = characters.any_of(two or [0x10FFFF])
+  # A class must not be empty.
+  two, three = (characters.any_of(x or [ord(_APART)]) for x in (two, three))
+  three = "|".join([three, *pairs])
   return rf"(\r)\n|({two})(?:{_TWO}|{_THREE})|({three}){_TWO}"
