@@ -21,8 +21,11 @@ class Merges(tf.Module):
   def __init__(self, vocabulary):
     super().__init__(name="merges")
     self._vocab_size = vocabulary.size
-    self._ranks, self._merged = _merge_tables(vocabulary)
-    self._rivals = Rivals(vocabulary) if _is_in_order(vocabulary) else None
+    pairs = _pairs(vocabulary)
+    self._ranks, self._merged = _merge_tables(vocabulary, pairs)
+    self._rivals = None
+    if _is_in_order(pairs):
+      self._rivals = Rivals(vocabulary, pairs)
 
   def __call__(self, ids, rows):
     """Merges the symbols of words.
@@ -108,18 +111,19 @@ class Rivals(tf.Module):
   pairs of its word: no merge that comes first can reach its pieces.
 
   Args:
-    vocabulary: `Vocabulary`, of which `_is_in_order`.
+    vocabulary: `Vocabulary`.
+    pairs: its merges, as of `_pairs`, in order: see `_is_in_order`.
   """
 
-  def __init__(self, vocabulary):
+  def __init__(self, vocabulary, pairs):
     super().__init__(name="rivals")
     ids, tokens = vocabulary.ids, vocabulary.tokens
     self._firsts, self._lasts = (
-      tf.constant([ord(t[place]) if t else 0 for t in tokens], tf.int64)
+      tf.constant(np.array([ord(t[place]) if t else 0 for t in tokens]))
       for place in (0, -1)
     )
     after, before = {}, {}
-    for rank, (left, right) in enumerate(_pairs(vocabulary)):
+    for rank, (left, right) in enumerate(pairs):
       after.setdefault(ids[left] * _NUM_CODES + ord(right[0]), rank)
       before.setdefault(ids[right] * _NUM_CODES + ord(left[-1]), rank)
     self._after, self._before = map(_table, (after, before))
@@ -183,15 +187,12 @@ def _next_keys(ids, rows, vocab_size):
   return tf.where(is_pair, keys, tf.constant(-1, tf.int64))
 
 
-def _is_in_order(vocabulary):
+def _is_in_order(pairs):
   """Returns whether each piece is made before the pairs that it is in."""
-  made = {
-    left + right: rank for rank, (left, right) in enumerate(_pairs(vocabulary))
-  }
+  made = {left + right: rank for rank, (left, right) in enumerate(pairs)}
   return all(
-    made.get(token, -1) < rank
-    for rank, pair in enumerate(_pairs(vocabulary))
-    for token in pair
+    made.get(left, -1) < rank > made.get(right, -1)
+    for rank, (left, right) in enumerate(pairs)
   )
 
 
@@ -200,15 +201,15 @@ def _pairs(vocabulary):
   return [merge.split(" ") for merge in vocabulary.merges]
 
 
-def _merge_tables(vocabulary):
+def _merge_tables(vocabulary, pairs):
   """Returns a lookup table (pair -> rank) and the merged id of each rank."""
-  ids, pairs = vocabulary.ids, _pairs(vocabulary)
+  ids = vocabulary.ids
   ranks = {
     _pair_keys(ids[left], ids[right], vocabulary.size): rank
     for rank, (left, right) in enumerate(pairs)
   }
   merged = [ids[left + right] for left, right in pairs]
-  return _table(ranks), tf.constant([*merged, 0], tf.int32)
+  return _table(ranks), tf.constant(np.array([*merged, 0], np.int32))
 
 
 def _table(numbers):
@@ -217,8 +218,8 @@ def _table(numbers):
   numbers = numbers or {-2: _NO_MERGE}
   return tf.lookup.StaticHashTable(
     tf.lookup.KeyValueTensorInitializer(
-      tf.constant([*numbers], tf.int64),
-      tf.constant([*numbers.values()], tf.int32),
+      np.array([*numbers], np.int64),
+      np.array([*numbers.values()], np.int32),
     ),
     default_value=_NO_MERGE,
   )
