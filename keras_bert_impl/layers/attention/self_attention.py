@@ -182,21 +182,21 @@ class AttentionKind(_AttentionKindArguments, layer.Layer):
     """
     raise NotImplementedError
 
-  def look_back(self, query, key, value, places, bias=None):
+  def look_back(self, query, key, value, own, places, bias=None):
     """Computes the context of the last tokens of texts, read from the left.
 
     Args:
       query: float [R, N, Q, D], of the last Q tokens.
       key: float [R, N, S, D], of all S tokens.
       value: float [R, N, S, D].
-      places: int [R, S], of each token in its text; -1 for what is not seen.
+      own: int [R, Q], the places of the last ones in their texts.
+      places: int [R, S], those of all tokens; -1 for what is not seen.
       bias: float [R or 1, N, Q, S], or None.
 
     Returns:
       float [R, Q, N D].
     """
-    num_before = ops.shape(key)[2] - ops.shape(query)[2]
-    own = ops.expand_dims(places[:, num_before:], 2)
+    own = ops.expand_dims(own, 2)
     others = ops.expand_dims(places, 1)
     seen = (others >= 0) & (others <= own)  # [R, Q, S]
     if self.reach is not None:
@@ -372,7 +372,8 @@ class SelfAttention(_SelfAttentionArguments, layer.Layer):
       hidden: float [R, Q, H], of the tokens.
       cache: {"key" and "value": float [R, N, P, D]} of P tokens before them, as
         this returned it; {} for none.
-      places: int [R, P + Q], of each token in its text; -1 for padding.
+      places: tuple of int [R, Q] and [R, P + Q], the places of these tokens and
+        of all in their texts; -1 for padding.
       positions: dict, as of `call`: "rotary" of the Q tokens, "bias" float
         [R or 1, N, Q, P + Q]. None: nothing.
 
@@ -391,7 +392,7 @@ class SelfAttention(_SelfAttentionArguments, layer.Layer):
       key = ops.concatenate([cache["key"], key], axis=2)
       value = ops.concatenate([cache["value"], value], axis=2)
     context = self.kind.look_back(
-      query, key, value, places, positions.get("bias")
+      query, key, value, *places, positions.get("bias")
     )
     return context, {"key": key, "value": value}
 

@@ -207,8 +207,8 @@ class Decoder(_DecoderArguments, layer.Layer):
     Returns:
       Tuple of the last states float [R, Q, H], and the cache with the tokens.
     """
-    own, places = extension.places(cache, ops.ones_like(ids))
-    hidden, _ = self.embeddings(ids, None, None, own, table=table)
+    places = extension.places(cache, ops.ones_like(ids))
+    hidden, _ = self.embeddings(ids, None, None, places[0], table=table)
     hidden, cache = extension.through(
       self.blocks, self.tellers, hidden, cache, places, memory
     )

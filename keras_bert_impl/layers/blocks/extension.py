@@ -73,12 +73,11 @@ def through(blocks, tellers, hidden, cache, places, memory=None):
     hidden: float [R, Q, H], the first states of the tokens.
     cache: {"places": int32 [R, P], "layer_0": as of `SelfAttention.extend`,
       ...}; {} where no token was before.
-    places: int32 [R, P + Q], as of `places`.
+    places: tuple, as of `places`.
     memory: {"layer_0": as of `SelfAttention.look`, ...}, or None.
   """
-  own = places[:, ops.shape(places)[1] - ops.shape(hidden)[1] :]
-  told = tell(tellers, lambda layer: layer.extend(own, places))
-  grown = {"places": places}
+  told = tell(tellers, lambda layer: layer.extend(*places))
+  grown = {"places": places[1]}
   for index, block in enumerate(blocks):
     name = f"layer_{index}"
     hidden, grown[name] = block.extend(

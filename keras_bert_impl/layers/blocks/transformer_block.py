@@ -466,7 +466,7 @@ class TransformerBlock(_TransformerBlockArguments, base.Layer):
     Args:
       hidden: float [R, Q, H], of the tokens.
       cache: as of `SelfAttention.extend`, like places and positions.
-      places: int [R, P + Q].
+      places: tuple of int [R, Q] and [R, P + Q].
       positions: dict, or None.
       memory: as of `SelfAttention.look`, with `has_cross_attention`.
 

@@ -197,10 +197,10 @@ class TransformerEncoder(encoder_model.BareEncoder):
     extension.check(self.config)
     if input_mask is None:
       input_mask = ops.ones_like(input_ids)
-    own, places = extension.places(cache, input_mask)
+    places = extension.places(cache, input_mask)
     segments = ops.zeros_like(input_ids)
     hidden, _ = self.embeddings(
-      input_ids, segments, input_mask, ops.maximum(own, 0)
+      input_ids, segments, input_mask, ops.maximum(places[0], 0)
     )
     if hidden.shape[-1] != self.config.hidden_size:
       hidden = self.get_layer("embedding_hidden_mapping_in")(hidden)
