@@ -20,8 +20,8 @@ def prompt_keys(ids, mask):
   return ops.sum(_mixed(ids + _mixed(place)) * mask, axis=1)
 
 
-def uniform(keys, number, place, seed):
-  """Returns a number in [0, 1) for each row, float32 [R].
+def row_bits(keys, number, place, seed):
+  """Returns 32 random bits for each row, int32 [R].
 
   Args:
     keys: int32 [R], of `prompt_keys`.
@@ -31,27 +31,27 @@ def uniform(keys, number, place, seed):
   """
   found = _mixed(ops.cast(keys, "int32") + _mixed(ops.cast(seed, "int32")))
   found = _mixed(found + _mixed(ops.cast(number, "int32") + 0x3C6EF372))
-  found = _mixed(found + _mixed(ops.cast(place, "int32") + 0x1B873593))
-  # 24 bits, which float32 holds exactly.
-  return ops.cast(_shifted(found, 8), "float32") / 2**24
+  return _mixed(found + _mixed(ops.cast(place, "int32") + 0x1B873593))
 
 
-def draw(logits, uniform_numbers):
-  """Returns a token of each row, int32 [R], by the inverse of its distribution.
+def draw(logits, bits):
+  """Returns a token of each row, int32 [R], drawn from softmax of its logits.
+
+  The token with the largest sum of logit and noise. The inverse of the
+  distribution would need one random number of a row in place of V, but there
+  another batch, which rounds sums otherwise, changes far more of the tokens.
 
   Args:
     logits: float32 [R, V], minus infinity for what must not be drawn.
-    uniform_numbers: float32 [R], in [0, 1).
+    bits: int32 [R], of `row_bits`.
+
+  Source: Gumbel 1954; Maddison et al. 2014, section 2.
   """
-  probs = ops.softmax(logits, axis=-1)
-  below = ops.cumsum(probs, axis=-1)  # [R, V]
-  wanted = uniform_numbers[:, None] * below[:, -1:]
-  found = ops.sum(ops.cast(below <= wanted, "int32"), axis=-1)
-  # Rounding may reach the sum; the last possible token is meant then.
-  is_possible = probs > 0
-  size = probs.shape[-1]
-  last = size - 1 - ops.argmax(ops.flip(is_possible, axis=-1), axis=-1)
-  return ops.minimum(found, ops.cast(last, "int32"))
+  of_tokens = _mixed(ops.arange(logits.shape[-1], dtype="int32") + 0x51ED270B)
+  found = _mixed(ops.expand_dims(bits, 1) + of_tokens)
+  share = (ops.cast(_shifted(found, 1), "float32") + 0.5) / 2**31
+  noise = -ops.log(-ops.log1p(-share))
+  return ops.cast(ops.argmax(logits + noise, axis=-1), "int32")
 
 
 def _mixed(x):

@@ -116,8 +116,8 @@ class Search:
       )
       if self.settings.do_sample:
         seed = self.settings.random_seed
-        share = draws.uniform(keys, number, state["place"], seed)
-        ids = draws.draw(rules.to_draw_from(scores, self.settings), share)
+        bits = draws.row_bits(keys, number, state["place"], seed)
+        ids = draws.draw(rules.to_draw_from(scores, self.settings), bits)
       else:
         ids = ops.cast(ops.argmax(scores, axis=-1), "int32")
       return self._longer(state, ids, logits)

@@ -75,11 +75,11 @@ def test_tokens_are_drawn_by_their_probability(decoder, options):
   ids = np.array([[5, 9, 40, 7]], "int32")
   begun = decoder.begin(ids, np.ones_like(ids))
   chosen = settings.SearchSettings(do_sample=True, **options)
-  shares = draws.uniform(
+  bits = draws.row_bits(
     np.repeat(begun.keys, NUM_DRAWS), np.arange(NUM_DRAWS), 0, 11
   )
   logits = rules.to_draw_from(begun.logits, chosen)
-  found = draws.draw(np.repeat(logits, NUM_DRAWS, axis=0), shares).numpy()
+  found = draws.draw(np.repeat(logits, NUM_DRAWS, axis=0), bits).numpy()
   counts = np.bincount(found, minlength=logits.shape[-1])
   [logits] = begun.logits.numpy()
   assert chi_square_p(counts, likely(logits, **options)) > 0.01
