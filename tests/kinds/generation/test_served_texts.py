@@ -72,6 +72,7 @@ def test_rows_of_a_batch_do_not_influence_each_other(case):
 def test_ids_are_answered_with_the_ids_of_the_texts(case):
   generator, _, signatures = case
   prompts = small_models.prompts(20)
+  generator.generate(prompts[:1])  # Until then it has no servable.
   rows = generator.tokenizer(prompts)
   answer = signatures["token_ids"](
     **{name: rows[name] for name in ("input_ids", "input_mask")}
