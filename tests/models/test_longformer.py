@@ -1,5 +1,6 @@
 """Longformer: what models, files and servers make of its global tokens."""
 
+import dataclasses
 import json
 import pathlib
 import shutil
@@ -12,6 +13,7 @@ import keras_bert_impl as kb
 from keras_bert_impl import models
 from keras_bert_impl.checkpoints.descriptions import config_json
 from keras_bert_impl.kinds.texts import text_servables
+from keras_bert_impl.layers.attention import scores
 from keras_bert_impl.serving import export
 from tests import architectures
 from tests.serving import toy
@@ -183,3 +185,23 @@ def test_a_folder_gives_vectors(folder):
   vectors = encoder.encode(["the cat sat on the mat", "the dog ran"])
   assert vectors.shape == (2, 16)
   assert np.isfinite(vectors).all()
+
+
+def test_rows_of_thousands_of_tokens_are_trained_on(monkeypatch):
+  monkeypatch.setattr(scores, "FEW_SCORES", 0)  # As if there were more.
+  monkeypatch.setattr(scores, "CHUNK_SIZE", 16)
+  config = dataclasses.replace(CONFIG, max_position_embeddings=4000)
+  encoder = kb.TransformerEncoder(config, global_tokens="first")
+  ids = tf.ones((1, 300), tf.int32)
+
+  @tf.function
+  def gradients():
+    with tf.GradientTape() as tape:
+      inputs = {"input_ids": ids, "input_mask": ids, "segment_ids": 0 * ids}
+      found = encoder(inputs, training=True)["sequence_output"]
+    weights = [x.value for x in encoder.trainable_weights]
+    return tape.gradient(found, weights)
+
+  found = [x for x in gradients() if x is not None]
+  assert len(found) > 40
+  assert all(np.isfinite(tf.convert_to_tensor(x)).all() for x in found)

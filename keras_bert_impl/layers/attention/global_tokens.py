@@ -206,7 +206,8 @@ class GlobalAttention(_GlobalAttentionArguments, window.LocalAttention):
         lambda: ops.cond(
           count <= NUM_SLOTS,
           lambda: self._look_at_slots(*given, NUM_SLOTS),
-          lambda: self._look_anywhere(*given, self.chunk_size)[0],
+          # Chunks that are computed again have no gradient in a branch.
+          lambda: self._look_anywhere(*given[:-1], False, self.chunk_size)[0],
         ),
       )
     is_token = ops.expand_dims(seen > 0, -1)
