@@ -12,8 +12,7 @@ Reads tables with a column of texts and one of targets: .tsv, .csv, .jsonl, or
 TensorFlow Datasets. Models are encoder-decoders (BART, mBART, T5) and those
 from left to right (GPT-2), for which a target goes on where its text ends.
 Scores are those of texts that the model has written. Writes checkpoints,
-predictions, results.json and report.html with the worst answers into
---output_dir.
+predictions, results.json and report.html into --output_dir.
 
 Source: Sutskever et al. 2014; Lewis et al. 2020; Raffel et al. 2020.
 """

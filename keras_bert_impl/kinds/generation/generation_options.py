@@ -15,7 +15,7 @@ def _searched(name):
     name: str, of `settings.SearchSettings`.
   """
   entry = _SEARCH[name]
-  words = " So texts are written for the scores, and when the model is used."
+  words = " For the scores, and for the saved model."
   metadata = {**entry.metadata, "help": entry.metadata["help"] + words}
   return dataclasses.field(default=entry.default, metadata=metadata)
 
@@ -26,7 +26,7 @@ class GenerationOptions:
 
   prefix: str = options.common(
     "",
-    "Text before each text that is read, such as 'summarize: '.",
+    "Text before each one, as 'summarize: '.",
   )
   max_target_length: int = options.common(
     64,
