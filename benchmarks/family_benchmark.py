@@ -17,7 +17,6 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,7 +25,7 @@ if __name__ == "__main__":
   # The folder of this file holds benchmarks, not packages.
   sys.path[0] = str(pathlib.Path(__file__).parents[1])
 
-from benchmarks import length_benchmark
+from benchmarks import asked_process, length_benchmark
 
 ROOT = pathlib.Path(__file__).parents[1]
 PRESETS = length_benchmark.PRESETS
@@ -114,36 +113,12 @@ def serve(library, folder, rows, length):
     print(f"ANSWER {time.process_time() - start}", flush=True)
 
 
-class Encoder:
-  """An encoder in a process of its own."""
-
-  def __init__(self, library, python, *arguments):
-    self.process = subprocess.Popen(
-      [python, __file__, "--serve", library, *map(str, arguments)],
-      stdin=subprocess.PIPE,
-      stdout=subprocess.PIPE,
-      stderr=subprocess.DEVNULL,
-      text=True,
-      env=os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
-    )
-    self._answer()
-
-  def seconds(self, mode):
-    """Returns the CPU seconds of one pass."""
-    self.process.stdin.write(mode + "\n")
-    self.process.stdin.flush()
-    return self._answer()
-
-  def _answer(self):
-    for line in self.process.stdout:
-      if line.startswith("ANSWER "):
-        return float(line.removeprefix("ANSWER "))
-    raise SystemExit(f"Run it by hand: {' '.join(self.process.args)}")
-
-  def stop(self):
-    """Ends the process."""
-    self.process.stdin.close()
-    self.process.wait()
+def _start(library, python, *arguments):
+  """Returns the `AskedProcess` of an encoder."""
+  return asked_process.AskedProcess(
+    [python, __file__, "--serve", library, *map(str, arguments)],
+    os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
+  )
 
 
 def _write_configurations(folder, family, num_layers, hidden_size):
@@ -179,13 +154,13 @@ def _measure(pythons, families, sizes, rows, length, rounds):
       os.mkdir(own)
       _write_configurations(own, family, *sizes)
       for library, python in pythons.items():
-        running[library, family] = Encoder(library, python, own, rows, length)
+        running[library, family] = _start(library, python, own, rows, length)
     for key in running:
       seconds[key] = {mode: [] for mode in MODES}
     for _ in range(rounds):
       for key, encoder in running.items():
         for mode in MODES:
-          seconds[key][mode].append(encoder.seconds(mode))
+          seconds[key][mode] += encoder.ask(mode)
     for encoder in running.values():
       encoder.stop()
   return seconds

@@ -16,13 +16,14 @@ import argparse
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import time
 
 if __name__ == "__main__":
   # The folder of this file holds benchmarks, not packages.
   sys.path[0] = str(pathlib.Path(__file__).parents[1])
+
+from benchmarks import asked_process
 
 ROOT = pathlib.Path(__file__).parents[1]
 _LENGTH, _NEW = 128, 64
@@ -207,48 +208,24 @@ def serve(library, model, rows, beams):
     timed()
 
 
-class Generator:
-  """A library in a process of its own."""
-
-  def __init__(self, library, python, *arguments):
-    self.process = subprocess.Popen(
-      [python, __file__, "--serve", library, *map(str, arguments)],
-      stdin=subprocess.PIPE,
-      stdout=subprocess.PIPE,
-      stderr=subprocess.DEVNULL,
-      text=True,
-      env=os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
-    )
-    self.first = self._answer()[0]
-
-  def seconds(self):
-    """Returns the seconds of one call: of the wall clock, and of CPUs."""
-    self.process.stdin.write("\n")
-    self.process.stdin.flush()
-    return self._answer()
-
-  def _answer(self):
-    for line in self.process.stdout:
-      if line.startswith("ANSWER "):
-        return [float(x) for x in line.split()[1:]]
-    raise SystemExit(f"Run it by hand: {' '.join(self.process.args)}")
-
-  def stop(self):
-    """Ends the process."""
-    self.process.stdin.close()
-    self.process.wait()
+def _start(library, python, *arguments):
+  """Returns the `AskedProcess` of a library."""
+  return asked_process.AskedProcess(
+    [python, __file__, "--serve", library, *map(str, arguments)],
+    os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
+  )
 
 
 def _measure(pythons, model, rows, beams, rounds):
   """Prints the table of one case."""
   running = {
-    library: Generator(library, python, model, rows, beams)
+    library: _start(library, python, model, rows, beams)
     for library, python in pythons.items()
   }
   seconds = {library: [] for library in running}
   for _ in range(rounds):
     for library, generator in running.items():
-      seconds[library].append(generator.seconds())
+      seconds[library].append(generator.ask())
   print(f"\n{model}, batch of {rows}, {beams} beams", flush=True)
   print(f"{'':14}{'tokens/s':>10}{'CPU ms':>9}{'ratio':>8}{'first s':>9}")
   tokens = rows * _NEW
@@ -259,7 +236,7 @@ def _measure(pythons, model, rows, beams, rounds):
     ratio = statistics.median(its[0] / own[0] for its, own in pairs)
     print(
       f"{library:14}{tokens / wall:10.1f}{1000 * cpu / tokens:9.2f}"
-      f"{ratio:8.2f}{generator.first:9.1f}",
+      f"{ratio:8.2f}{generator.first[0]:9.1f}",
       flush=True,
     )
     generator.stop()

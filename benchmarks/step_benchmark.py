@@ -26,14 +26,13 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 
 if __name__ == "__main__":
   # The folder of this file holds benchmarks, not packages.
   sys.path[0] = str(pathlib.Path(__file__).parents[1])
 
-from benchmarks import contestants
+from benchmarks import asked_process, contestants
 
 ROOT = pathlib.Path(__file__).parents[1]
 DTYPES = ("float32", "mixed_bfloat16", "bfloat16")
@@ -66,36 +65,17 @@ class Contestant:
       environment["TF_ONEDNN_ASSUME_FROZEN_WEIGHTS"] = "1"
     if contestant == "Model Garden":
       environment["TF_USE_LEGACY_KERAS"] = "1"
-    self.process = subprocess.Popen(
-      command,
-      stdin=subprocess.PIPE,
-      stdout=subprocess.PIPE,
-      stderr=subprocess.DEVNULL,
-      text=True,
-      env=environment,
-    )
+    self.process = asked_process.AskedProcess(command, environment)
     self.seconds = []
-    self._answer()
 
   def run(self, num_steps):
     """Measures the seconds of one step, the mean of `num_steps`."""
-    self.process.stdin.write(f"{num_steps}\n")
-    self.process.stdin.flush()
-    self.seconds.append(self._answer() / num_steps)
-
-  def _answer(self):
-    for line in self.process.stdout:
-      if line.startswith("ANSWER "):
-        return float(line.removeprefix("ANSWER "))
-    raise SystemExit(
-      f"The process of {self.name} ended; run it by hand: "
-      f"{' '.join(map(repr, self.process.args))}"
-    )
+    [seconds] = self.process.ask(num_steps)
+    self.seconds.append(seconds / num_steps)
 
   def stop(self):
     """Ends the process."""
-    self.process.stdin.close()
-    self.process.wait()
+    self.process.stop()
 
 
 def measure(case, arguments):
