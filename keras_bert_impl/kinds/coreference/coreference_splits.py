@@ -1,6 +1,7 @@
 """Splits of documents: the files that run_coreference.py reads."""
 
 import dataclasses
+import functools
 
 from absl import logging
 from etils import epy
@@ -46,13 +47,7 @@ class CoreferenceConfig(coreference_options.CoreferenceOptions):
 
 def read(config, settings):
   """Returns the splits that a run needs, {split: list of documents}."""
-
-  def find(split, flag):
-    paths = getattr(config, f"{split}_file")
-    if paths:
-      return {split: paths}
-    also = " or --dev_fraction" if split == "dev" else ""
-    raise ValueError(f"{flag}: give --{split}_file{also}.")
+  find = functools.partial(labelled_splits.find_files, config)
 
   def read_files(split, paths):
     documents = [x for path in paths for x in coreference_files.read(path)]

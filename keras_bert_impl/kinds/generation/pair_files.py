@@ -5,6 +5,7 @@ Files are tables (tsv, csv, jsonl, json) or splits of TensorFlow Datasets; see
 """
 
 import dataclasses
+import functools
 
 from absl import logging
 
@@ -149,12 +150,7 @@ def read(config, settings):
     label=config.target_column,
   )
 
-  def find(split, flag):
-    paths = getattr(config, f"{split}_file")
-    if paths:
-      return {split: paths}
-    also = " or --dev_fraction" if split == "dev" else ""
-    raise ValueError(f"{flag}: give --{split}_file{also}.")
+  find = functools.partial(labelled_splits.find_files, config)
 
   def read_files(split, paths):
     pairs = source.read(paths, split != "test", {})

@@ -1,6 +1,7 @@
 """Splits of dependency trees: the files that run_parsing.py reads."""
 
 import dataclasses
+import functools
 
 from absl import logging
 from etils import epy
@@ -42,13 +43,7 @@ class ParsingConfig(parsing_options.ParsingOptions):
 
 def read(config, settings):
   """Returns the splits that a run needs, {split: list of `ParsedSentence`}."""
-
-  def find(split, flag):
-    path = getattr(config, f"{split}_file")
-    if path:
-      return {split: [path]}
-    also = " or --dev_fraction" if split == "dev" else ""
-    raise ValueError(f"{flag}: give --{split}_file{also}.")
+  find = functools.partial(labelled_splits.find_files, config)
 
   def read_file(split, paths):
     sentences = parsing_files.read(paths[0])

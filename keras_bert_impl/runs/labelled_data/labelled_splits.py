@@ -147,6 +147,25 @@ def read_needed(settings, dev_fraction, find, read, hold_out):
   return splits
 
 
+def find_files(config, split, flag):
+  """Returns {split: paths} of the files that flags name, for `read_needed`.
+
+  Args:
+    config: with `train_file`, `dev_file` and `test_file`, each a path or
+      several.
+    split: str, "train", "dev" or "test".
+    flag: str, that needs it.
+
+  Raises:
+    ValueError: no flag names any.
+  """
+  paths = getattr(config, f"{split}_file")
+  if not paths:
+    also = " or --dev_fraction" if split == "dev" else ""
+    raise ValueError(f"{flag}: give --{split}_file{also}.")
+  return {split: [paths] if isinstance(paths, str) else paths}
+
+
 def read(data_set, config, settings):
   """Reads the splits that a run needs.
 
