@@ -52,8 +52,7 @@ class CoreferenceDocument:
     clusters: tuple of tuples of mentions (start, end), the numbers of the first
       word and the one after the last; None where they are unknown.
     speakers: tuple of str, of each word, "" for nobody; may be empty.
-    genre: str, may be empty.
-    name: str.
+    name: str; it may begin with a genre.
     gap: `GapQuestion` or None.
     origin: str, file and row, for messages.
   """
@@ -61,10 +60,15 @@ class CoreferenceDocument:
   sentences: tuple
   clusters: tuple | None = None
   speakers: tuple = ()
-  genre: str = ""
   name: str = "document"
   gap: GapQuestion | None = None
   origin: str = dataclasses.field(default="", repr=False)
+
+  @property
+  def genre(self):
+    """Genre of OntoNotes, str; "" for none."""
+    found = _GENRE.match(self.name)
+    return found[1] if found else ""
 
   @property
   def is_labelled(self):
@@ -115,11 +119,7 @@ def make(sentences, clusters, speakers, name, place):
       tuple(_mention(mention, size, place) for mention in cluster)
       for cluster in _lists(clusters, list | tuple, f"{place}: clusters")
     )
-  found = _GENRE.match(name)
-  genre = found[1] if found else ""
-  return CoreferenceDocument(
-    *(sentences, clusters, spoken, genre, name), origin=place
-  )
+  return CoreferenceDocument(sentences, clusters, spoken, name, origin=place)
 
 
 def _lists(value, kind, place):
@@ -169,7 +169,6 @@ def read(path):
 
 
 def _of_conll(document, is_labelled):
-  found = _GENRE.match(document.name)
   if not all(itertools.chain(*document.sentences)):
     raise ValueError(
       f"{document.origin}: the document has no words: give files with the"
@@ -179,7 +178,6 @@ def _of_conll(document, is_labelled):
     document.sentences,
     tuple(map(tuple, document.clusters)) if is_labelled else None,
     document.speakers,
-    found[1] if found else "",
     document.name,
     origin=document.origin,
   )
