@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_bert_impl.layers.basics import layer
+from keras_bert_impl.layers.heads import output_heads
 
 _NEVER = -1e9  # Score of a word after the end.
 
@@ -149,8 +150,7 @@ class _Head:
 
 def at(x, places):
   """Returns float [B, ..., I] of x [B, N, I] at int32 [B, ...], at least 0."""
-  batch, number, _ = ops.shape(x)
-  rows = ops.arange(batch, dtype="int32") * number
-  rows = ops.reshape(rows, (-1, *(len(places.shape) - 1) * (1,)))
-  flat = ops.reshape(x, (-1, x.shape[-1]))
-  return ops.take(flat, ops.maximum(places, 0) + rows, axis=0)
+  batch, *rest = ops.shape(places)
+  rows = ops.reshape(ops.maximum(places, 0), (batch, -1))
+  found = output_heads.gather_positions(x, rows)
+  return ops.reshape(found, (batch, *rest, x.shape[-1]))
