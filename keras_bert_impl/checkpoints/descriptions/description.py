@@ -49,8 +49,10 @@ class Description:
   @property
   def generates(self):
     """Whether a model of it writes text."""
-    is_causal = self.head == heads.FILL_MASK and self.config.use_causal_mask
-    return is_causal or self.head == heads.TEXT_TO_TEXT
+    goes_on = self.config.reading_direction == "left_to_right"
+    return self.head == heads.TEXT_TO_TEXT or (
+      self.head == heads.FILL_MASK and goes_on
+    )
 
 
 def undeclared(config):

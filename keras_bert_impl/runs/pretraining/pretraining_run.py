@@ -7,7 +7,10 @@ from absl import logging
 
 from keras_bert_impl import heads
 from keras_bert_impl.checkpoints import reading
-from keras_bert_impl.checkpoints.descriptions import vocab_size
+from keras_bert_impl.checkpoints.descriptions import (
+  generation_config,
+  vocab_size,
+)
 from keras_bert_impl.model_folders import run_folder
 from keras_bert_impl.reports import report_page
 from keras_bert_impl.runs.pretraining import (
@@ -73,7 +76,7 @@ class PretrainingRun:
     )
     self.folder.keep_model_files(self.encoder_config, self.vocabulary)
     if heads.GENERATION in config.objective.servables and self.vocabulary:
-      self.folder.write_json("generation_config.json", self._generation())
+      self.folder.write_json(generation_config.FILE_NAME, self._generation())
 
   @property
   def results(self):
