@@ -16,8 +16,6 @@ from keras_bert_impl.kinds.coreference import (
 from keras_bert_impl.runs.fine_tuning import kind
 from keras_bert_impl.tasks.basics import fine_tuning
 
-_LONGEST_ROW = 65536  # ids of a document
-
 
 def make_parts(run, splits, options):
   """Returns the `FineTuning` of clusters.
@@ -47,7 +45,6 @@ def make_parts(run, splits, options):
   is_gap = _is_gap(splits)
   genres, keep_singletons = _found(run, splits, options.keep_singletons)
   preprocessor = coreference_rows.CoreferencePreprocessor(
-    _LONGEST_ROW // length * length,
     length,
     overlap,
     options.max_span_width,

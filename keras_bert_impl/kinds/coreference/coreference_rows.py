@@ -27,6 +27,7 @@ GENRE_IDS = "genre_ids"
 SPAN_CLUSTERS = "span_clusters"
 WORD_INPUTS = (WORD_STARTS, WORD_ENDS, WORD_LIMITS, WORD_SPEAKERS)
 NONE = -1
+_LONGEST_ROW = 65536  # ids of a document
 _AT_ONCE = 16  # documents that are tokenized
 _SENTENCE_END = "[.!?…。！？]"
 
@@ -49,8 +50,8 @@ def split(texts):
 def frame(tokenizer, words, ends_sentence, segment_length, overlap):
   """Returns the rows of documents, in graph ops: in training and served.
 
-  A word without pieces gets [UNK]; one with more than half a segment has room
-  for loses the last ones.
+  Each word has pieces, as of `text_words.pieces`; one with more than half a
+  segment has room for loses the last ones.
 
   Args:
     tokenizer: of `tokenizers.load`.
@@ -65,7 +66,10 @@ def frame(tokenizer, words, ends_sentence, segment_length, overlap):
     have lost pieces.
   """
   room = segment_length - tokenizer.num_special_tokens(1)
-  pieces, num_cut = _pieces(tokenizer, words, max(1, room // 2))
+  pieces, most = text_words.pieces(tokenizer, words), max(1, room // 2)
+  is_long = pieces.row_lengths() > most
+  num_cut = tf.math.count_nonzero(is_long, dtype=tf.int32)
+  pieces = pieces[:, :most]
   lengths = tf.cast(pieces.row_lengths(), tf.int32)  # [T]
   before = tf.cumsum(lengths, exclusive=True)  # pieces before each word
   segments = _Segments(words.with_flat_values(lengths), ends_sentence)
@@ -105,20 +109,6 @@ def frame(tokenizer, words, ends_sentence, segment_length, overlap):
     for name, values in columns.items()
   }
   return rows, tf.cast(counts, tf.int32), num_cut
-
-
-def _pieces(tokenizer, words, most):
-  """Returns the pieces of words, RaggedTensor [T, (pieces)], 1 to `most` each.
-
-  And how many words have more, int32.
-  """
-  pieces = tokenizer.tokenize_tokens(words).values
-  is_empty = tf.cast(pieces.row_lengths() == 0, tf.int64)
-  unknown = tf.fill([tf.reduce_sum(is_empty)], tokenizer.vocabulary.unk_id)
-  unknown = tf.RaggedTensor.from_row_lengths(unknown, is_empty)
-  is_long = pieces.row_lengths() > most
-  pieces = tf.concat([pieces[:, :most], unknown], axis=1)
-  return pieces, tf.math.count_nonzero(is_long, dtype=tf.int32)
 
 
 class _Segments:
@@ -204,15 +194,13 @@ class CoreferencePreprocessor(fine_tuning.Preprocessor):
   """Makes rows of `CoreferenceDocument`s.
 
   Attributes:
-    max_seq_length: int, most ids of a row; a multiple of the next.
-    segment_length: int, M.
+    max_seq_length: int, M, ids of a segment.
     segment_overlap: int, tokens that two segments have in common, at most.
     max_span_width: int, W.
     genres: tuple of str, those of the training data.
   """
 
   max_seq_length: int
-  segment_length: int
   segment_overlap: int = 0
   max_span_width: int = 10
   genres: tuple[str, ...] = ()
@@ -228,6 +216,11 @@ class CoreferencePreprocessor(fine_tuning.Preprocessor):
       GENRE_IDS: fine_tuning.Column(shape=()),
       SPAN_CLUSTERS: no_word._replace(shape=(None, self.max_span_width)),
     }
+
+  @property
+  def longest_row(self):
+    """The most ids of a document, int: whole segments."""
+    return _LONGEST_ROW // self.max_seq_length * self.max_seq_length
 
   def texts(self, example):
     """Returns the sentences."""
@@ -245,16 +238,16 @@ class CoreferencePreprocessor(fine_tuning.Preprocessor):
       words = tf.ragged.constant([x.words for x in some], dtype=tf.string)
       ends = tf.ragged.constant([x.ends_sentence for x in some], dtype=tf.bool)
       rows, sizes, num_cut = frame(
-        *(tokenizer, words, ends, self.segment_length, self.segment_overlap)
+        *(tokenizer, words, ends, self.max_seq_length, self.segment_overlap)
       )
       fine_tuning.add_counts(counts, {"words that lose pieces": num_cut})
       rows = {name: values.numpy() for name, values in rows.items()}
-      sizes = sizes.numpy() * self.segment_length
+      sizes = sizes.numpy() * self.max_seq_length
       for number, (example, size) in enumerate(zip(some, sizes, strict=True)):
-        if size > self.max_seq_length:
+        if size > self.longest_row:
           raise ValueError(
             f"{example.origin}: the document has {size} tokens, but must have"
-            f" {self.max_seq_length} at most: give it in parts."
+            f" {self.longest_row} at most: give it in parts."
           )
         row = {name: values[number, :size] for name, values in rows.items()}
         yield row | self._known(example, size, row[WORD_LIMITS], counts)
@@ -291,7 +284,7 @@ class CoreferencePreprocessor(fine_tuning.Preprocessor):
     text = " ".join(example.words[start:end])
     raise ValueError(
       f"{example.origin}: the mention {text!r}, words {start} to {end - 1} from"
-      f" 0, goes over the end of a segment of {self.segment_length} tokens:"
+      f" 0, goes over the end of a segment of {self.max_seq_length} tokens:"
       " give a larger --max_seq_length, or a --segment_overlap of twice its"
       " tokens."
     )

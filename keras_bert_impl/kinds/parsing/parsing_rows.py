@@ -62,7 +62,7 @@ def split(texts, word_split):
 def frame(tokenizer, words, max_seq_length):
   """Returns the rows of sentences, in graph ops: in training and served.
 
-  A word without pieces gets [UNK], or where there is none the first token.
+  Each word has pieces: see `text_words.pieces`.
 
   Args:
     tokenizer: of `tokenizers.load`.
@@ -76,12 +76,7 @@ def frame(tokenizer, words, max_seq_length):
   """
   room = max_seq_length - tokenizer.num_special_tokens(1)
   words = words[:, :room]
-  pieces = tokenizer.tokenize_tokens(words).values  # [T, (pieces)]
-  is_empty = tf.cast(pieces.row_lengths() == 0, tf.int64)
-  unknown_id = tokenizer.vocabulary.role_ids.get("unk", 0)
-  unknown = tf.fill([tf.reduce_sum(is_empty)], unknown_id)
-  unknown = tf.RaggedTensor.from_row_lengths(unknown, is_empty)
-  pieces = tf.concat([pieces, unknown], axis=1)
+  pieces = text_words.pieces(tokenizer, words)  # [T, (pieces)]
   lengths = tf.cast(pieces.row_lengths(), tf.int32)  # [T]
   kept = _kept(lengths, words, room)
   places = tf.ragged.range(lengths).flat_values

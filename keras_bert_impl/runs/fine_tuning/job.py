@@ -125,8 +125,7 @@ class Job:
       dict, the content of results.json.
     """
     longest = fine_tuning.preprocessor.max_seq_length
-    # Rows may be of several segments, each as long as the settings say.
-    if longest % self.settings.max_seq_length:
+    if longest != self.settings.max_seq_length:
       raise ValueError(
         f"max_seq_length of the preprocessor ({longest}) must equal that of the"
         f" settings ({self.settings.max_seq_length})."

@@ -122,7 +122,7 @@ def _card(data, evaluator, split, trained_on):
     "files": [*filter(None, files)][:_MOST_FILES],
     "counts": data.counts[split],
     "lengths": length_facts.summary(
-      data.rows(split).lengths, data.preprocessor.max_seq_length
+      data.rows(split).lengths, data.preprocessor.longest_row
     ),
   }
   if data.is_labelled(split):

@@ -47,6 +47,23 @@ def split_with_offsets(texts):
   )
 
 
+def pieces(tokenizer, words):
+  """Returns the pieces of words, int32 RaggedTensor [T, (pieces)], 1 at least.
+
+  A word without pieces gets [UNK], or where there is none the first token.
+
+  Args:
+    tokenizer: of `tokenizers.load`.
+    words: string RaggedTensor [B, (words)], T of them.
+  """
+  found = tokenizer.tokenize_tokens(words).values
+  is_empty = tf.cast(found.row_lengths() == 0, tf.int64)
+  unknown_id = tokenizer.vocabulary.role_ids.get("unk", 0)
+  unknown = tf.fill([tf.reduce_sum(is_empty)], unknown_id)
+  unknown = tf.RaggedTensor.from_row_lengths(unknown, is_empty)
+  return tf.concat([found, unknown], axis=1)
+
+
 def split_characters(texts):
   """Splits texts into characters as people see them, with their offsets.
 

@@ -24,7 +24,7 @@ def fixture_tokenizer(tmp_path_factory):
 
 def rows_of(tokenizer, examples, overlap=0, **options):
   preprocessor = coreference_rows.CoreferencePreprocessor(
-    64 * LENGTH, LENGTH, overlap, **{"max_span_width": 3, **options}
+    LENGTH, overlap, **{"max_span_width": 3, **options}
   )
   counts = collections.Counter()
   return [*preprocessor.make_rows(examples, tokenizer, counts)], counts
@@ -121,7 +121,10 @@ def test_a_mention_over_the_end_of_a_segment_is_named(tokenizer):
   rows_of(tokenizer, [document], 4)
 
 
-def test_wide_mentions_are_counted_and_long_documents_refused(tokenizer):
+def test_wide_mentions_are_counted_and_long_documents_refused(
+  tokenizer, monkeypatch
+):
+  monkeypatch.setattr(coreference_rows, "_LONGEST_ROW", 64 * LENGTH)
   document = documents.make(1, 1)[0]
   document = coreference_files.CoreferenceDocument(
     document.sentences, (((0, 5),),), origin="a.conll:1"
