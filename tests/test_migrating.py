@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import heads
 from keras_bert_impl.checkpoints.formats import safetensors_format
 from keras_bert_impl.checkpoints.naming import mappings
 from keras_bert_impl.model_folders import conversion
 from tests import migrating
-from tests.kinds.generation import test_text_generator
+from tests.kinds.generation import small_models
 
 pytestmark = pytest.mark.integration
 
@@ -76,14 +75,8 @@ def _write_others(folder):
     str(folder / "bert-base-uncased"), str(folder / "uncased"), format="google"
   )
   conversion.convert(given)
-  ids = {"bos_token_id": 0, "eos_token_id": 0}
-  test_text_generator.write(
-    folder / "writer", "gpt2", "gpt2", heads.FILL_MASK, ids
-  )
-  ids = {"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0}
-  test_text_generator.write(
-    folder / "translator", "t5_small", "t5", heads.TEXT_TO_TEXT, ids
-  )
+  small_models.make("gpt", folder / "writer")
+  small_models.make("t5", folder / "translator")
 
 
 def _add_positions(folder, size):

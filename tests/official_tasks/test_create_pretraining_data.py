@@ -112,7 +112,7 @@ CASES = {
     {"input_file": "{}/korean.txt"},
     ["max_unknown_share (0.5)", "vocab.txt does not fit"],
   ),
-  "unknown objective": ({"objective": "gpt"}, ["objective", "albert"]),
+  "unknown objective": ({"objective": "gpt-3"}, ["objective", "albert"]),
   "unknown packing": ({"packing": "words"}, ["packing", "full_sentences"]),
   "unknown masking": ({"masking": "both"}, ["masking", "static"]),
 }

@@ -106,7 +106,8 @@ def test_an_objective_learns_evaluates_and_ends_in_an_example(runs, name):
     score = results["eval"]["standard"]["next_token_bits_per_byte"]
     assert 0 < score < 8
   is_generator = name != "next_sentence_ranking"
-  assert (f"{PROMPT}\n    " in out) == is_generator
+  # What an hour would teach is not asked for: an answer may be empty.
+  assert (f"\n{PROMPT}\n" in out) == is_generator
   if is_generator:
     assert PROMPT in scripts.report(folder)
 
