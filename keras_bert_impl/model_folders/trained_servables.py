@@ -98,4 +98,5 @@ def _arguments(chosen, trained, servable_class):
   if "labels" in known and "labels" not in arguments:
     num_classes = trained.model.output["logits"].shape[-1]
     arguments["labels"] = description.default_labels(num_classes)
-  return arguments | servable_class.of_training(trained.recorded)
+  follows = servable_class.of_training(trained.recorded | arguments)
+  return follows | arguments

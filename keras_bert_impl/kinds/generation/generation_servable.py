@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_bert_impl import features, options
 from keras_bert_impl.generation import decoders, search, settings
-from keras_bert_impl.kinds.generation import cached_steps
+from keras_bert_impl.kinds.generation import cached_steps, search_defaults
 from keras_bert_impl.kinds.generation import token_ids as token_ids_lib
 from keras_bert_impl.serving import input_checks, servables
 
@@ -75,9 +75,11 @@ class GenerationServable(servables.Servable):
 
   @classmethod
   def of_training(cls, recorded):
-    """Returns the ids that the files of a checkpoint say; see `Servable`."""
-    tokens, start = token_ids_lib.read(recorded["folder"])
-    return {"tokens": tokens, "start": start}
+    """Returns what the files of a checkpoint say; see `Servable`."""
+    folder = recorded["folder"]
+    tokens, start = token_ids_lib.read(folder)
+    searched = search_defaults.read(folder, recorded)
+    return {"tokens": tokens, "start": start} | searched
 
   def answer(self, text):
     """Returns the texts that are generated.

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import keras_bert_impl as kb
+from keras_bert_impl.kinds.generation import search_defaults
 
 PROMPTS = ["안녕하세요 한국어", "the cat", "é é sat on", "x"]
 
@@ -186,3 +187,38 @@ def test_logits_that_are_no_numbers_are_named(folder):
       generator.generate(["x"], max_new_tokens=2, **settings)
   with pytest.raises(ValueError, match="logits of the model are NaN"):
     generator.score("x", ["y"])
+
+
+def test_a_search_is_as_the_files_say_unless_it_is_said(t5, tmp_path):
+  folder = shutil.copytree(t5, tmp_path / "t5")
+  path = folder / "generation_config.json"
+  beams = {"num_beams": 3, "length_penalty": 2, "early_stopping": True}
+  common, warm = {"no_repeat_ngram_size": 2}, {"temperature": 0.7, "top_k": 50}
+  said = beams | common | warm | {"max_length": 9, "min_length": 5}
+  ids = json.loads((folder / "config.json").read_text())
+  ids = {k: v for k, v in ids.items() if k.endswith("_token_id")}
+  lengths = {"max_new_tokens": 8, "min_new_tokens": 4}
+  drawn = {"do_sample": True}
+  for more, given, same in (
+    ({}, {}, beams | common | lengths),
+    (
+      {},
+      {"max_new_tokens": 3},
+      beams | common | {"max_new_tokens": 8, "min_new_tokens": 3},
+    ),
+    (
+      {"max_new_tokens": 6},
+      {},
+      beams | common | lengths | {"max_new_tokens": 6},
+    ),
+    ({}, drawn, common | warm | lengths),
+    (drawn, {}, common | warm | lengths | drawn),
+    (drawn, {"num_beams": 2}, beams | common | lengths),
+  ):
+    path.write_text(json.dumps(ids | said | more | {"diversity_penalty": 0.0}))
+    assert search_defaults.read(folder, given) == same
+  generator = kb.TextGenerator.from_checkpoint(str(folder))
+  plain = kb.TextGenerator.from_checkpoint(str(t5))
+  assert generator.generate(PROMPTS, num_beams=2) == plain.generate(
+    PROMPTS, **beams | lengths | common | {"num_beams": 2}
+  )
