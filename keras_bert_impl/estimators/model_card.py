@@ -17,6 +17,9 @@ _SETTINGS = (
   "learning_rate",
   "random_seed",
   "max_seq_length",
+  "prefix",
+  "max_target_length",
+  "num_beams",
 )
 
 
@@ -30,11 +33,13 @@ def write(folder, estimator, task, results):
     results: results.json of its training; {} if it was not trained here.
   """
   name = os.path.basename(os.path.abspath(folder))
-  is_trained = task.get("head") in estimator.kind.tasks
+  is_for_task = (
+    task.get("head") in estimator.kind.tasks or estimator._answers_untrained
+  )
   lines = [
     "---",
     "library_name: keras_bert_impl",
-    f"pipeline_tag: {estimator.kind.pipeline if is_trained else _UNTRAINED}",
+    f"pipeline_tag: {estimator.kind.pipeline if is_for_task else _UNTRAINED}",
     "license: unknown  # Yours to say: data and first model have theirs.",
     "---",
     "",
