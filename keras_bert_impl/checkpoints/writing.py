@@ -23,6 +23,8 @@ _TOKENIZER_FILES = (
   "special_tokens_map.json",
   "tokenizer_config.json",
   *_VOCABULARIES,
+  "source.spm",
+  "target.spm",
 )
 
 

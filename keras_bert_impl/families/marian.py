@@ -85,5 +85,7 @@ FAMILY = dataclasses.replace(
     "bert/embeddings/position_embeddings",
     "bert/decoder/embeddings/position_embeddings",
   ),
+  framing=family.Framing(segments=False, begin=False),
+  sentencepiece_options={},
   architectures=bart.FAMILY.architectures | {"text_to_text": "MTModel"},
 )

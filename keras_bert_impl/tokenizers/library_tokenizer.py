@@ -43,6 +43,8 @@ class LibraryTokenizer(tokenizer.Tokenizer):
 
     super().__init__(pieces, options, [path], name)
     self.reason = reason
+    if of_targets := self.vocabulary.of_targets:
+      self._of_targets = LibraryTokenizer(of_targets, options, reason)
 
   def __reduce__(self):
     arguments = (self._files[0], self.options, self.reason, self.name)

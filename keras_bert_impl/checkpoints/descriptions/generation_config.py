@@ -8,6 +8,7 @@ from keras_bert_impl.checkpoints.descriptions import config_json
 FILE_NAME = "generation_config.json"
 _NONE = type(None)
 _TYPES = {
+  "bad_words_ids": (list, _NONE),
   "bos_token_id": (int, _NONE),
   "decoder_start_token_id": (int, _NONE),
   "eos_token_id": (int, list, _NONE),

@@ -137,7 +137,7 @@ class GenerationServable(servables.Servable):
       num_tokens int32 [B]: their number.
       is_cut bool [B]: whether a text has more tokens than there is room for.
     """
-    pieces = self.tokenizer.tokenize(candidate)
+    pieces = self.tokenizer.target_tokenizer.tokenize(candidate)
     ids, mask, is_cut = self._prompts(text)
     if self.config.num_decoder_layers and self.token_ids.end:
       # As it would be written: with its end.

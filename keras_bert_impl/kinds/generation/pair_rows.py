@@ -106,7 +106,9 @@ class PairPreprocessor(fine_tuning.Preprocessor):
     room = self.max_target_length - len(self.target_begin + self.target_end)
     for start in range(0, len(examples), _PAIRS):
       some = examples[start : start + _PAIRS]
-      pieces = tokenizer.tokenize([x.target or "" for x in some])
+      pieces = tokenizer.target_tokenizer.tokenize(
+        [x.target or "" for x in some]
+      )
       starts = pieces.row_splits.numpy()
       values = pieces.flat_values.numpy()
       for number, example in enumerate(some):

@@ -24,13 +24,18 @@ def read(folder):
   values = generation_config.read(files.Folder(folder))
   end = _several(values.get("eos_token_id"))
   [last, *_] = [*_several(values.get("forced_eos_token_id")), None]
+  # Words of several tokens are not banned.
+  words = values.get("bad_words_ids", [])
+  alone = [
+    word[0] for word in words if isinstance(word, list) and len(word) == 1
+  ]
   padding = values.get("pad_token_id", end[0] if end else 0)
   tokens = settings.TokenIds(
     end=end,
     padding=padding,
     first=values.get("forced_bos_token_id"),
     last=last,
-    banned=_several(values.get("suppress_tokens")),
+    banned=(*_several(values.get("suppress_tokens")), *alone),
   )
   start = values.get("decoder_start_token_id", values.get("bos_token_id"))
   return tokens, start

@@ -30,6 +30,9 @@ with epy.lazy_imports():
   from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 
+_OF_OTHERS = 1e4
+
+
 def save(folder, vocabulary, options):
   """Writes the files that `tokenizers.load(folder)` and others read.
 
@@ -169,8 +172,8 @@ def _for_transformers(vocabulary, options):
   }
   sentinels = {}
   if vocabulary.kind == SENTENCEPIECE and not vocabulary.rules:
-    number = len(
-      {*vocabularies.mark_ids(vocabulary)} - {*vocabulary.special_ids}
+    number = sum(
+      token.startswith(vocabulary_files.SENTINEL) for token in vocabulary.tokens
     )
     sentinels = {vocabulary_files.NUM_SENTINELS: number} if number else {}
   return {
@@ -227,7 +230,13 @@ def _sentence_piece(vocabulary, options):
   spaces = {"prepend_scheme": scheme, "split": not has_blanks}
   fallback = model.trainer_spec.byte_fallback
   if model.trainer_spec.model_type == piece_model.UNIGRAM:
-    scored = [(token, scores.get(token, 0.0)) for token in vocabulary.tokens]
+    others = dict.fromkeys(vocabulary.textless_ids, 0.0)
+    # Pieces of another model are the last that a text is cut into.
+    lowest = min(scores.values()) - _OF_OTHERS
+    scored = [
+      (token, scores.get(token, others.get(index, lowest)))
+      for index, token in enumerate(vocabulary.tokens)
+    ]
     written = models.Unigram(scored, vocabulary.unk_id, fallback)
   else:
     written = models.BPE(

@@ -85,8 +85,8 @@ class Vocabulary:
     model: bytes, the whole file (SentencePiece).
     rules: `text_rules.TextRules`, what a tokenizer.json says besides; None for
       the other files, whose texts are treated as the options say.
-    is_listed: bool, whether a vocab.txt beside the model says the ids of its
-      pieces.
+    is_listed: bool, whether a file beside the model says the ids of its pieces.
+    target_model: bytes, the whole file for texts to be written (Marian).
 
   Raises:
     ValueError: if a token is missing, repeated or empty, naming file and line.
@@ -100,6 +100,7 @@ class Vocabulary:
   model: bytes = dataclasses.field(default=b"", repr=False)
   rules: text_rules.TextRules | None = None
   is_listed: bool = False
+  target_model: bytes = dataclasses.field(default=b"", repr=False)
 
   def __post_init__(self):
     object.__setattr__(self, "tokens", tuple(self.tokens))
@@ -143,7 +144,7 @@ class Vocabulary:
       tokens = listed or family.piece_tokens(pieces)
       tokens = [*dict.fromkeys([*tokens, *file.sentinels])]
       rules["is_listed"] = bool(listed)
-      rules["model"] = content
+      rules["model"], rules["target_model"] = content, file.target_model
     else:
       text = files.read_text(path, "vocab_file")
       tokens = vocabulary_content.lines(text)
@@ -232,6 +233,13 @@ class Vocabulary:
     """Ids of the tokens that no text has: with a role, or T5's for spans."""
     return tuple(dict.fromkeys((*self.special_ids, *mark_ids(self))))
 
+  @property
+  def of_targets(self):
+    """`Vocabulary` of the texts that are to be written, or None: the same."""
+    if self.target_model in (b"", self.model):
+      return None
+    return dataclasses.replace(self, model=self.target_model)
+
   @functools.cached_property
   def is_continuation(self):
     """Boolean [V]: True where a token continues a word.
@@ -261,6 +269,7 @@ class Vocabulary:
     if self.merges:
       digest.update("\n".join(["", "", *self.merges]).encode("utf-8"))
     digest.update(self.model)
+    digest.update(self.target_model)
     if self.rules:
       digest.update(repr(self.rules).encode("utf-8"))
       later = text_rules.later_fields(self.rules)
@@ -292,9 +301,15 @@ class Vocabulary:
       content = self.rules.content
     elif self.kind == SENTENCEPIECE:
       content = self.model
-      if self.is_listed:
-        name = vocabulary_files.FILE_NAMES[WORDPIECE]
-        files.write_atomically(vocabulary_files.beside(path, name), lines)
+      beside = {}
+      if self.target_model:
+        name = vocabulary_files.FILE_NAMES[BYTE_BPE]
+        beside[name] = json.dumps(self.ids, ensure_ascii=False) + "\n"
+        beside[vocabulary_files.TARGET_MODEL] = self.target_model
+      elif self.is_listed:
+        beside[vocabulary_files.FILE_NAMES[WORDPIECE]] = lines
+      for name, text in beside.items():
+        files.write_atomically(vocabulary_files.beside(path, name), text)
     elif self.kind == BYTE_BPE:
       content = json.dumps(self.ids, ensure_ascii=False) + "\n"
       merges = "\n".join(["#version: 0.2", *self.merges, ""])
@@ -303,15 +318,20 @@ class Vocabulary:
 
 
 def mark_ids(vocabulary):
-  """Returns the ids of what stands for text: the mask, and T5's sentinels.
+  """Returns the ids of what is no text in one: masks, sentinels, languages.
+
+  Sentinels are those of T5, languages those of Marian, as ">>kor<<".
 
   Args:
     vocabulary: `Vocabulary`.
   """
   mask = [i for role, i in vocabulary.role_ids.items() if role == "mask"]
-  start = vocabulary_files.SENTINEL
+  starts = (
+    vocabulary_files.SENTINEL,
+    *([">>"] * bool(vocabulary.target_model)),
+  )
   tokens = enumerate(vocabulary.tokens)
-  return (*mask, *(index for index, t in tokens if t.startswith(start)))
+  return (*mask, *(index for index, t in tokens if t.startswith(starts)))
 
 
 def find(path, default_family=None, **given):
@@ -328,6 +348,8 @@ def file_name(vocabulary):
   """Returns the name of the file of a `Vocabulary` in a folder of a model."""
   if vocabulary.rules:
     return vocabulary_files.TOKENIZER_JSON
+  if vocabulary.target_model:
+    return vocabulary_files.SOURCE_MODEL
   return vocabulary_files.FILE_NAMES[vocabulary.kind]
 
 

@@ -7,6 +7,8 @@ The name of the file determines the kind:
   vocab.json   byte-level BPE: {token: id}, with merges.txt beside it (RoBERTa)
   *.model      SentencePiece (ALBERT); vocab.txt beside it may list its pieces
                by id (KoBERT)
+  source.spm   SentencePiece (Marian): vocab.json lists its pieces by id, and
+               those of target.spm, which cuts what is to be written
   tokenizer.json  any of these, in the format of the `tokenizers` library, which
                `tokenizer_json` reads
 
@@ -33,6 +35,7 @@ FILE_NAMES = {
 }
 # ".spm" is KerasHub's.
 _MODEL_ENDS = (".model", ".spm")
+SOURCE_MODEL, TARGET_MODEL = "source.spm", "target.spm"
 TOKENIZER_JSON = "tokenizer.json"
 _STANDARD_NAMES = (TOKENIZER_JSON, *FILE_NAMES.values())
 MERGES_FILE = "merges.txt"
@@ -107,17 +110,31 @@ class VocabularyFile(os.PathLike):
 
   @property
   def listed_pieces(self):
-    """The tokens by id of the vocab.txt beside a *.model, list of str, or None.
+    """The tokens by id of the list beside a *.model, list of str, or None.
 
-    KoBERT's lists the pieces, which begin words with U+2581; another one is a
-    WordPiece vocabulary.
+    KoBERT's vocab.txt lists the pieces, which begin words with U+2581; another
+    one is a WordPiece vocabulary. Marian's list is a vocab.json.
     """
+    if self.name == SOURCE_MODEL:
+      path = self.folder.join(FILE_NAMES[BYTE_BPE])
+      by_id = vocabulary_content.by_id(files.read_json(path), path)
+      return vocabulary_content.in_order(by_id, path)
     name = FILE_NAMES[WORDPIECE]
     if not self.folder.has(name):
       return None
     tokens = vocabulary_content.lines(files.read_text(self.folder.join(name)))
     starts = (len(token) > 1 and token[0] == WORD_START for token in tokens)
     return tokens if any(starts) else None
+
+  @property
+  def target_model(self):
+    """The model of the texts that are to be written, bytes; Marian's alone."""
+    if self.name != SOURCE_MODEL:
+      return b""
+    path = self.folder.join(TARGET_MODEL)
+    content = files.read_bytes(path)
+    files.parse_pieces(content, path)  # It is one, or an error.
+    return content
 
   @property
   def class_stem(self):
@@ -288,6 +305,8 @@ def _find_name(folder):
   """
   models = [name for name in folder.names if name.endswith(".model")]
   found = _standard_names(folder) or models
+  if SOURCE_MODEL in folder.names:  # The vocab.json beside it is its list.
+    found = [SOURCE_MODEL, *({TOKENIZER_JSON} & {*found})]
   named = _named(folder, OPTIONS_FILE)
   if named in found:
     return named

@@ -55,6 +55,8 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
   ):
     options = tokenizer_options.SentencePieceOptions(*options, **named)
     super().__init__(_SentencePieces, options, [model_file], name)
+    if of_targets := self.vocabulary.of_targets:
+      self._of_targets = SentencePieceTokenizer(of_targets, **vars(options))
 
 
 class _SentencePieces(pipeline.Pipeline):
@@ -82,6 +84,12 @@ class _SentencePieces(pipeline.Pipeline):
       self._parts = _parts_of_digit_commas(vocabulary)
 
   def look_up(self, texts):
+    if self.vocabulary.target_model:
+      # What one of the models does not know, the other may.
+      pieces = self._spell(texts)
+      ids = self._ids.lookup(pieces.flat_values)
+      ids = tf.where(ids < 0, self.vocabulary.unk_id, ids)
+      return pieces.with_flat_values(ids).with_row_splits_dtype(tf.int64)
     ids = self._lookup.tokenize(texts).with_row_splits_dtype(tf.int64)
     if self._ids_of_pieces is not None:
       ids = tf.gather(self._ids_of_pieces, ids)

@@ -108,6 +108,7 @@ class Tokenizer(_FromFiles):
   def __init__(self, pipeline, options, files, name):
     vocabulary = vocabularies.Vocabulary.load(*files, family=options.family)
     super().__init__(files, name)
+    self._of_targets = None
     self.vocabulary = vocabulary
     self.vocab_size = vocabulary.size
     self.options = _options(vocabulary, options)
@@ -125,6 +126,11 @@ class Tokenizer(_FromFiles):
     does not. A token of byte-level BPE may be a part of a character.
     """
     return self.pipeline.token_texts
+
+  @property
+  def target_tokenizer(self):
+    """`Tokenizer` of texts that a decoder is to write: itself, but Marian's."""
+    return self._of_targets or self
 
   def normalize(self, texts, options=None):
     """Normalises texts [B], string [B]: pieces are looked up in the result.

@@ -82,11 +82,16 @@ def make(name, folder):
   config = kb.EncoderConfig.preset(
     preset, **sizes, vocab_size=size + 3, max_position_embeddings=80, **changes
   )
+  return write(folder, config, head, source)
+
+
+def write(folder, config, head, source):
+  """Writes a model of random weights as transformers has it; as `make`."""
   keras.utils.set_random_seed(3)
-  make = (
+  model_of = (
     kb.EncoderDecoder if config.num_decoder_layers else kb.MaskedLanguageModel
   )
-  model = make(config)
+  model = model_of(config)
   described = description.Description(config, head, use_pooler=False)
   arrays = mappings.Arrays({w.path: w for w in model.weights})
   writing.write_safetensors(
