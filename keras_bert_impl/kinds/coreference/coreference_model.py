@@ -210,8 +210,10 @@ class CoreferenceHead(_CoreferenceHeadArguments, layer.Layer):
     words = self.spans.project(
       spans.at(hidden, word_starts), spans.at(hidden, word_ends)
     )
-    mentions = [self.mention(ops.relu(x)) for x in self.spans.by_width(words)]
-    mentions = ops.cast(ops.concatenate(mentions, axis=2), "float32")
+    mentions = self.spans.map_widths(
+      words, lambda x: self.mention(ops.relu(x)), 1
+    )
+    mentions = ops.cast(ops.squeeze(mentions, 3), "float32")  # [B, L, W]
     length = ops.shape(word_starts)[1]
     widths = ops.arange(self.max_span_width, dtype="int32")
     lasts = ops.expand_dims(ops.arange(length, dtype="int32"), 1) + widths

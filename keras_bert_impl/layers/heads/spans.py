@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_bert_impl.layers.basics import layer
+from keras_bert_impl.layers.basics import kernels, layer
 from keras_bert_impl.layers.heads import output_heads
 
 _NEVER = -1e9  # Score of a word after the end.
+_BLOCK = 128  # Words whose spans are held at once.
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -63,7 +64,8 @@ class SpanRepresentation(_SpanRepresentationArguments, layer.Layer):
       float [B, T, W, I], of the spans that begin at a word and have 1, 2, ... W
       words; some number where the text ends before.
     """
-    return ops.stack([*self.by_width(self.project(first, last))], axis=2)
+    projected = self.project(first, last)
+    return self.map_widths(projected, lambda x: x, self.units)
 
   def project(self, first, last):
     """Returns the `Projected` words; arguments are as `call`."""
@@ -71,19 +73,48 @@ class SpanRepresentation(_SpanRepresentationArguments, layer.Layer):
     scores = ops.cast(self.attention(first), "float32")
     return Projected(starts, self.of_last(last), words, scores)
 
-  def by_width(self, projected):
-    """Yields the vectors of all spans of 1, 2, ... W words, float [B, T, I].
+  def map_widths(self, projected, function, units):
+    """Returns what a function says of the vectors of all spans.
 
-    One after the other, so that they need not be held together.
+    Of some words after the others, so that the vectors of all spans are never
+    held.
 
     Args:
       projected: `Projected`.
+      function: callable of float [B, T', I]; returns [B, T', units].
+      units: int.
+
+    Returns:
+      [B, T, W, units].
     """
-    starts, *others = projected
-    size, last = ops.shape(starts)[1], self.max_span_width - 1
-    ends, words, scores = (
-      ops.pad(x, [[0, 0], [0, last], [0, 0]]) for x in others
-    )
+    length = ops.shape(projected.starts)[1]
+    number = -(-length // _BLOCK)
+    room = self.max_span_width - 1 - length + number * _BLOCK
+    padded = [ops.pad(x, [[0, 0], [0, room], [0, 0]]) for x in projected]
+
+    def find(begin):
+      size = _BLOCK + self.max_span_width - 1
+      block = [_cut(x, begin, size) for x in padded]
+      found = map(function, self._by_width(Projected(*block)))
+      return ops.stack([*found], axis=2)
+
+    begins = _BLOCK * ops.arange(number, dtype="int32")
+    dtype = projected.starts.dtype
+    found = kernels.map_in_turn(find, begins, dtype)  # [N, B, block, W, units]
+    found = ops.swapaxes(found, 0, 1)
+    shape = (-1, number * _BLOCK, self.max_span_width, units)
+    return ops.reshape(found, shape)[:, :length]
+
+  def _by_width(self, projected):
+    """Yields the vectors of the spans of 1, 2, ... W words from each.
+
+    Args:
+      projected: `Projected`, also of the W - 1 words after the last that spans
+        begin with.
+    """
+    size = ops.shape(projected.starts)[1] - self.max_span_width + 1
+    starts, ends, words, scores = projected
+    starts = starts[:, :size]
     head = _Head(words[:, :size], scores[:, :size])
     for width in range(self.max_span_width):
       there = slice(width, width + size)
@@ -146,6 +177,12 @@ class _Head:
     total = self._total * ops.exp(self._highest - highest) + share
     part = ops.cast(share / total, word.dtype)
     return _Head(self.mean * (1 - part) + word * part, highest, total)
+
+
+def _cut(x, begin, size):
+  """Returns [B, size, I] of x [B, N, I] from a place on, int or int32 []."""
+  batch, _, units = ops.shape(x)
+  return ops.slice(x, (0, begin, 0), (batch, size, units))
 
 
 def at(x, places):
