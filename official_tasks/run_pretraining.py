@@ -78,7 +78,8 @@ def _run(config, strategy, started):
     if data.do_train and data.do_export:
       run.export(kinds.servables)
     run.report()
-    if is_default and data.recipe == pretraining_config.PAPER:
+    is_paper = data.recipe == pretraining_config.PAPER
+    if is_default and is_paper and data.objective == "bert":
       print(default_pretraining.ADVICE)
     print(f"Finished after {time.monotonic() - started:.0f} s.")
   # A chief that fails in its last work is started again, and needs them.
