@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import tensorflow as tf
 from keras import ops
 
 from keras_bert_impl.layers.heads import spans
@@ -34,6 +35,30 @@ def test_a_span_is_a_dense_layer_of_start_end_head_and_width():
   np.testing.assert_allclose(
     some, found[rows, starts, ends - starts], atol=1e-5
   )
+
+
+def test_a_graph_gives_the_same_bits_each_time():
+  layer = spans.SpanRepresentation(64)
+  rng = np.random.default_rng(0)
+  words = tf.constant(rng.normal(size=(1, 600, 16)), tf.float32)
+  starts = tf.range(590)[tf.newaxis]
+  layer(words, words)
+
+  @tf.function
+  def run():
+    with tf.GradientTape() as tape:
+      projected = layer.project(words, words)
+      found = layer.map_spans(projected, tf.nn.relu, 64)
+      some = layer.at(projected, starts, starts + 5)
+      loss = tf.reduce_sum(found) + tf.reduce_sum(some**2)
+    return found, some, tape.gradient(loss, layer.trainable_variables)
+
+  first, *others = (
+    [x.numpy() for x in tf.nest.flatten(run())] for _ in range(20)
+  )
+  for other in others:
+    for ours, theirs in zip(other, first, strict=True):
+      np.testing.assert_array_equal(ours, theirs)
 
 
 def test_words_after_a_span_do_not_change_it():

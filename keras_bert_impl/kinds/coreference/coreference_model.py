@@ -210,7 +210,7 @@ class CoreferenceHead(_CoreferenceHeadArguments, layer.Layer):
     words = self.spans.project(
       spans.at(hidden, word_starts), spans.at(hidden, word_ends)
     )
-    mentions = self.spans.map_widths(
+    mentions = self.spans.map_spans(
       words, lambda x: self.mention(ops.relu(x)), 1
     )
     mentions = ops.cast(ops.squeeze(mentions, 3), "float32")  # [B, L, W]

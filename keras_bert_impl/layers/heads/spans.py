@@ -65,7 +65,7 @@ class SpanRepresentation(_SpanRepresentationArguments, layer.Layer):
       words; some number where the text ends before.
     """
     projected = self.project(first, last)
-    return self.map_widths(projected, lambda x: x, self.units)
+    return self.map_spans(projected, lambda x: x, self.units)
 
   def project(self, first, last):
     """Returns the `Projected` words; arguments are as `call`."""
@@ -73,7 +73,7 @@ class SpanRepresentation(_SpanRepresentationArguments, layer.Layer):
     scores = ops.cast(self.attention(first), "float32")
     return Projected(starts, self.of_last(last), words, scores)
 
-  def map_widths(self, projected, function, units):
+  def map_spans(self, projected, function, units):
     """Returns what a function says of the vectors of all spans.
 
     Of some words after the others, so that the vectors of all spans are never
@@ -81,7 +81,7 @@ class SpanRepresentation(_SpanRepresentationArguments, layer.Layer):
 
     Args:
       projected: `Projected`.
-      function: callable of float [B, T', I]; returns [B, T', units].
+      function: callable of float [B, T', W, I]; returns [B, T', W, units].
       units: int.
 
     Returns:
@@ -94,9 +94,8 @@ class SpanRepresentation(_SpanRepresentationArguments, layer.Layer):
 
     def find(begin):
       size = _BLOCK + self.max_span_width - 1
-      block = [_cut(x, begin, size) for x in padded]
-      found = map(function, self._by_width(Projected(*block)))
-      return ops.stack([*found], axis=2)
+      block = Projected(*(_cut(x, begin, size) for x in padded))
+      return function(self._vectors(block))
 
     begins = _BLOCK * ops.arange(number, dtype="int32")
     dtype = projected.starts.dtype
@@ -105,22 +104,24 @@ class SpanRepresentation(_SpanRepresentationArguments, layer.Layer):
     shape = (-1, number * _BLOCK, self.max_span_width, units)
     return ops.reshape(found, shape)[:, :length]
 
-  def _by_width(self, projected):
-    """Yields the vectors of the spans of 1, 2, ... W words from each.
+  def _vectors(self, projected):
+    """Returns the vectors of the spans from words, float [B, block, W, I].
 
     Args:
       projected: `Projected`, also of the W - 1 words after the last that spans
         begin with.
     """
-    size = ops.shape(projected.starts)[1] - self.max_span_width + 1
     starts, ends, words, scores = projected
-    starts = starts[:, :size]
-    head = _Head(words[:, :size], scores[:, :size])
-    for width in range(self.max_span_width):
-      there = slice(width, width + size)
-      if width:
-        head = head.with_word(words[:, there], scores[:, there])
-      yield starts + ends[:, there] + head.mean + self.widths[width]
+    head = _Head(words[:, :_BLOCK], scores[:, :_BLOCK])
+    others = [ends[:, :_BLOCK] + head.mean]
+    for width in range(1, self.max_span_width):
+      there = slice(width, width + _BLOCK)
+      head = head.with_word(words[:, there], scores[:, there])
+      others.append(ends[:, there] + head.mean)
+    starts = ops.expand_dims(starts[:, :_BLOCK], 2)
+    # Sums of two: TensorFlow makes one op of several of the same shape, whose
+    # order depends on what other ops have read already, and so would bits.
+    return ops.stack(others, axis=2) + starts + self.widths
 
   def at(self, projected, starts, ends):
     """Returns the vectors of some spans, float [B, K, I].
@@ -137,8 +138,9 @@ class SpanRepresentation(_SpanRepresentationArguments, layer.Layer):
       score = ops.where(is_new, at(projected.scores, place), _NEVER)
       head = head.with_word(at(projected.words, place), score)
     widths = ops.take(self.widths, ends - starts, axis=0)
-    edges = at(projected.starts, starts) + at(projected.ends, ends)
-    return edges + head.mean + widths
+    edges = at(projected.ends, ends), head.mean, at(projected.starts, starts)
+    # In this order, whatever TensorFlow makes of sums; see `_vectors`.
+    return ops.sum(ops.stack(edges), axis=0) + widths
 
 
 class Projected(NamedTuple):
