@@ -3,6 +3,8 @@
 Source: fairseq, examples/bart, and its form in transformers.
 """
 
+import dataclasses
+
 from keras_bert_impl.families import family
 
 OFFSET = 2  # Rows of the position tables before that of the first token.
@@ -18,7 +20,8 @@ DEFAULTS = {
   "layer_norm_eps": 1e-5,
   "num_decoder_layers": 12,
 }
-_LENGTH = "max_position_embeddings"
+_LENGTH, _POOLER_READS = "max_position_embeddings", "pooler_reads"
+_CLASSIFIER = "ForSequenceClassification"
 # {field: key}, where the decoder may have other sizes.
 _OF_DECODER = {
   "num_decoder_attention_heads": "decoder_attention_heads",
@@ -90,7 +93,8 @@ def decoder_sizes(config):
   }
 
 
-FAMILY = family.Family(
+# What others are made of, which have no classifier here.
+SHARED = family.Family(
   name="bart",
   class_stem="Bart",
   presets={
@@ -163,4 +167,52 @@ FAMILY = family.Family(
     (*family.CLASSIFIERS, "multiple_choice", "question_answering", "fill_mask")
   ),
   framing=family.Framing(segments=False, separators=2),
+)
+
+
+def _read(values, origin):
+  """Reads what a pooler reads, of a classifier the decoder; see `Family.read`.
+
+  Raises:
+    ValueError: the decoder begins with another token than a text ends with.
+  """
+  [architecture, *_] = values.get("architectures") or [""]
+  is_classifier = str(architecture).endswith(_CLASSIFIER)
+  start, end = (
+    values.get(key, SHARED.constants[key])
+    for key in ("decoder_start_token_id", "eos_token_id")
+  )
+  if is_classifier and start != end:
+    raise ValueError(
+      f"decoder_start_token_id ({start}) in {origin} must be eos_token_id"
+      f" ({end}): the decoder of a classifier begins with the end of the text."
+    )
+  reads = "decoder" if is_classifier else IMPLIED[_POOLER_READS]
+  return read(values, origin) | {_POOLER_READS: reads}
+
+
+def _write(values, config):
+  """Writes no more than the architecture says; see `Family.write`."""
+  values = {key: x for key, x in values.items() if key != _POOLER_READS}
+  return write(values, config)
+
+
+FAMILY = dataclasses.replace(
+  SHARED,
+  config_keys=SHARED.config_keys | family.same(_POOLER_READS),
+  implied={key: x for key, x in IMPLIED.items() if key != _POOLER_READS},
+  read=_read,
+  write=_write,
+  head_names=dict.fromkeys(
+    family.CLASSIFIERS,
+    (
+      ("bert/pooler/dense", "classification_head/dense"),
+      ("classifier", "classification_head/out_proj"),
+    ),
+  ),
+  architectures={
+    head: own
+    for head, own in SHARED.architectures.items()
+    if head not in family.CLASSIFIERS
+  },
 )

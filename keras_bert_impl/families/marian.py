@@ -49,7 +49,7 @@ def write(values, config):
 
 
 FAMILY = dataclasses.replace(
-  bart.FAMILY,
+  bart.SHARED,
   name="marian",
   class_stem="Marian",
   presets={
@@ -87,5 +87,5 @@ FAMILY = dataclasses.replace(
   ),
   framing=family.Framing(segments=False, begin=False),
   sentencepiece_options={},
-  architectures=bart.FAMILY.architectures | {"text_to_text": "MTModel"},
+  architectures=bart.SHARED.architectures | {"text_to_text": "MTModel"},
 )

@@ -10,7 +10,7 @@ from keras_bert_impl.families import bart
 _IMPLIED = bart.IMPLIED | {"norm_first": True, "first_norm_twice": True}
 
 FAMILY = dataclasses.replace(
-  bart.FAMILY,
+  bart.SHARED,
   name="mbart",
   class_stem="MBart",
   presets={},

@@ -1,6 +1,8 @@
 """Encoder and decoder as a Keras model: built, trained and saved."""
 
+import json
 import pathlib
+import shutil
 
 import keras
 import numpy as np
@@ -177,3 +179,37 @@ def test_attention_is_shown_of_encoder_decoder_and_between(preset):
   inputs["input_mask"][:, 1:] = 0
   found = kb.Model(model.input, model.attention_probs)(inputs)
   assert np.asarray(found["cross"][0])[..., 0].min() == 1
+
+
+def test_a_classifier_reads_the_decoder_at_the_last_token_of_a_row():
+  folder = DATA.parent / "parity/bart_classifier"
+  model = kb.SequenceClassifier.from_checkpoint(folder)
+  ids = np.load(folder / "expected.npz")["in.input_ids"]
+  padded = np.pad(ids, [(0, 0), (0, 3)], constant_values=1)
+  mask = (np.arange(padded.shape[1]) < ids.shape[1]) * np.ones_like(padded)
+  whole = np.asarray(model({"input_ids": ids})["logits"])
+  found = model({"input_ids": padded, "input_mask": mask})["logits"]
+  np.testing.assert_allclose(found, whole, atol=1e-5)
+  cut = np.asarray(
+    model({"input_ids": ids, "input_mask": mask[:, 3:]})["logits"]
+  )
+  assert np.abs(cut - whole).max() > 1e-3
+
+
+@pytest.mark.parametrize("architecture", ["", "BartForSequenceClassification"])
+def test_a_classifier_says_that_it_reads_the_decoder(architecture, tmp_path):
+  ids = {"decoder_start_token_id": 0, "eos_token_id": 2}
+  config = json.loads((DATA / "bart/config.json").read_text())
+  shutil.copytree(DATA / "bart", tmp_path, dirs_exist_ok=True)
+  config |= {"architectures": [architecture], **ids}
+  (tmp_path / "config.json").write_text(json.dumps(config))
+  if architecture:
+    with pytest.raises(ValueError, match=r"_token_id \(0\) in .* must be eos"):
+      kb.from_checkpoint(tmp_path)
+  else:
+    assert kb.from_checkpoint(tmp_path).config.pooler_reads == "mean"
+
+
+def test_a_pooler_reads_no_decoder_that_there_is_not():
+  with pytest.raises(ValueError, match="needs num_decoder_layers above 0"):
+    kb.EncoderConfig(vocab_size=9, pooler_reads="decoder")

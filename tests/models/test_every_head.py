@@ -47,6 +47,7 @@ CONFIGS = {
     "rembert_masked_lm",
     "longformer_masked_lm",
     "roformer_classifier",
+    "bart_classifier",
   )
 }
 NUM_CLASSES = {
@@ -65,6 +66,8 @@ HEADS = {
   "albert": (*COMMON, heads.PRETRAINING),
   "electra": (*COMMON, heads.REPLACED_TOKENS),
   "xlnet": (*COMMON, heads.ANSWER_BEAM),
+  # Those that read its decoder too.
+  "bart": (heads.CLASSIFICATION, heads.MULTI_LABEL, heads.REGRESSION),
   # The others begin with the whole of T5 in transformers.
   **dict.fromkeys(("t5", "umt5"), (heads.TOKEN_CLASSIFICATION, heads.ENCODER)),
 }
@@ -72,7 +75,7 @@ HEADS = {
 OWN = {
   "electra": heads.REPLACED_TOKENS,
   "xlnet": heads.ANSWER_BEAM,
-  "roberta": heads.MULTI_LABEL,
+  **dict.fromkeys(("roberta", "bart"), heads.MULTI_LABEL),
   **dict.fromkeys(("t5", "umt5"), heads.TOKEN_CLASSIFICATION),
 }
 CASES = [

@@ -66,6 +66,7 @@ class DecoderConfig(parts.Part):
       num_decoder_attention_heads=None,
       decoder_intermediate_size=None,
       scale_logits=False,
+      pooler_reads="token",
     )
 
 

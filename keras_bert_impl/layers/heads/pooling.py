@@ -6,6 +6,8 @@ from keras import ops
 
 from keras_bert_impl.layers.basics import layer, parts
 
+READS = ("token", "mean", "late", "decoder")
+
 
 @dataclasses.dataclass(frozen=True)
 class PoolerConfig(parts.Part):
@@ -16,7 +18,9 @@ class PoolerConfig(parts.Part):
       `parts.ACTIVATIONS`.
     pooler_dropout: dropout before the pooler.
     pooler_reads: "token", which of them the pooler reads; "mean", the mean of
-      the tokens; or "late", each token, of whose outputs it gives the mean.
+      the tokens; "late", each token, of whose outputs it gives the mean; or
+      "decoder", the last token, of the states that the decoder has when it
+      reads the text too (BART).
     classifier_pooling: "cls" or "mean", the token or the mean of the tokens
       that heads for whole texts read; all heads then begin with the dense layer
       and LayerNorm of the masked language model's head. None: heads for texts
@@ -36,9 +40,7 @@ class PoolerConfig(parts.Part):
     "tanh", choices=parts.ACTIVATIONS, of_pooler=True
   )
   pooler_dropout: float = parts.field(0.0, "[0, 1)", shows=True)
-  pooler_reads: str = parts.field(
-    "token", choices=("token", "mean", "late"), of_pooler=True
-  )
+  pooler_reads: str = parts.field("token", choices=READS, of_pooler=True)
   classifier_pooling: str | None = parts.field(
     None, choices=(None, "cls", "mean"), of_pooler=True
   )
@@ -75,6 +77,11 @@ class PoolerConfig(parts.Part):
         "decoder_transform (False) must be True with classifier_pooling"
         f" ({config.classifier_pooling!r}): all heads begin with it."
       )
+    if config.pooler_reads == "decoder" and not config.num_decoder_layers:
+      raise ValueError(
+        "pooler_reads ('decoder') needs num_decoder_layers above 0: there is no"
+        " decoder to read."
+      )
     why = None
     if config.is_transformer_xl:
       why = "XLNet's encoder"
@@ -95,12 +102,13 @@ def of_config(config, dtype):
   if mode:
     mode = "lasttoken" if mode == "cls" and use_last_token else mode
     return Pooling(mode, dtype=dtype, name="pooler")
+  reads = config.pooler_reads
   return Pooler(
     config.initializer_range,
     config.pooler_act,
-    use_last_token=use_last_token,
+    use_last_token=use_last_token or reads == "decoder",
     dropout_rate=config.pooler_dropout,
-    reads=config.pooler_reads,
+    reads=reads,
     dtype=dtype,
     name="pooler",
   )
@@ -212,7 +220,8 @@ class Pooler(_PoolerArguments, layer.Layer):
     use_last_token: bool, whether to read the last token that is not padding.
     dropout_rate: float in [0, 1), before the layer.
     reads: str, "token", that one; "mean", the mean of the tokens; "late", each
-      token, of whose outputs the mean is returned.
+      token, of whose outputs the mean is returned; "decoder", that one, of
+      states which a decoder made of all tokens.
     **kwargs: of `keras.layers.Layer`.
 
   Source: google-research/bert, modeling.py; Boizard et al. 2025 (EuroBERT) for

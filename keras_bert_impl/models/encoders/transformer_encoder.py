@@ -18,6 +18,7 @@ from keras_bert_impl.layers.blocks import (
   extension,
   transformer_block,
 )
+from keras_bert_impl.layers.blocks import decoder as decoder_lib
 from keras_bert_impl.layers.blocks import (
   embeddings as embeddings_lib,
 )
@@ -146,7 +147,8 @@ class TransformerEncoder(encoder_model.BareEncoder):
       outputs = {"sequence_output": ops.cast(hidden, "float32")}
       pooler = pooling.of_config(config, dtype) if use_pooler else None
       if use_pooler:
-        outputs["pooled_output"] = ops.cast(pooler(hidden, mask), "float32")
+        read = _read_by_pooler(config, dtype, ids, mask, table, hidden)
+        outputs["pooled_output"] = ops.cast(pooler(read, mask), "float32")
     super().__init__(config, dtype, inputs, outputs, arguments)
 
     # Attributes.
@@ -258,6 +260,21 @@ def _told(config, dtype, hidden, position_ids):
   if tellers:
     return tellers, extension.tell(tellers, lambda x: x(hidden, position_ids))
   return None, parts.ask("positions", config, dtype, hidden, position_ids)
+
+
+def _read_by_pooler(config, dtype, ids, mask, table, hidden):
+  """Returns the states [B, L, H] that a pooler reads: `hidden`, or a decoder's.
+
+  The decoder reads the row after the token that the row ends with: that is the
+  token with which it begins each text (BART's </s>), whatever its id.
+  """
+  if config.pooler_reads != "decoder":
+    return hidden
+  decoder = decoder_lib.Decoder(config, dtype=dtype, name="decoder")
+  last = ops.maximum(ops.sum(mask, axis=1, keepdims=True) - 1, 0)
+  first = ops.take_along_axis(ids, last, axis=1)
+  ids = ops.concatenate([first, ids[:, :-1]], axis=1)
+  return decoder(ids, table, hidden, mask)[-1]
 
 
 class _AttentionProbs(keras.layers.Layer):

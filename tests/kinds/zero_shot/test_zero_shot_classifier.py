@@ -16,8 +16,12 @@ from keras_bert_impl.kinds import opening
 from keras_bert_impl.model_folders import model_files
 from tests.estimators import test_estimators
 
-FOLDER = pathlib.Path(__file__).parents[2] / "data/zero_shot"
-EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
+DATA = pathlib.Path(__file__).parents[2] / "data"
+FOLDER, BART = DATA / "zero_shot", DATA / "zero_shot_bart"
+EXPECTED, OF_BART = (
+  json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+  for folder in (FOLDER, BART)
+)
 TEXTS = EXPECTED["texts"]
 
 
@@ -58,7 +62,11 @@ def fixture_classifier():
 def test_answers_are_those_of_the_pipeline(classifiers, case):
   case = dict(case)
   classifier, answers = classifiers[case.pop("names")], case.pop("answers")
-  found = classifier.predict(TEXTS, **case)
+  assert_answers(classifier.predict(TEXTS, **case), answers)
+
+
+def assert_answers(found, answers):
+  """Compares answers with the scores of labels, {label: float} of each text."""
   for one, expected in zip(found, answers, strict=True):
     assert one["probabilities"].keys() == expected.keys()
     for label, score in expected.items():
@@ -68,6 +76,49 @@ def test_answers_are_those_of_the_pipeline(classifiers, case):
       assert one["score"] == one["probabilities"][one["label"]]
     else:
       assert {*one["labels"]} == {x for x in expected if expected[x] > 0.5}
+
+
+def test_bart_reads_a_pair_with_its_decoder_too(tmp_path):
+  classifier = kb.ZeroShotClassifier.from_checkpoint(BART)
+  for case in OF_BART["cases"]:
+    options = {k: x for k, x in case.items() if k not in ("names", "answers")}
+    found = classifier.predict(OF_BART["texts"], **options)
+    assert_answers(found, case["answers"])
+  classifier.save(tmp_path / "saved")
+  again = kb.ZeroShotClassifier.from_checkpoint(tmp_path / "saved")
+  assert again.predict(OF_BART["texts"], **options) == found
+  weights, others = (
+    {w.path: np.asarray(w) for w in each.model.weights}
+    for each in (classifier, again)
+  )
+  assert weights.keys() == others.keys() and "classifier/output_bias" in others
+  for path, weight in weights.items():
+    np.testing.assert_array_equal(weight, others[path])
+
+
+@pytest.mark.integration
+def test_bart_is_served_and_trained_further(tmp_path):
+  classifier = kb.ZeroShotClassifier.from_checkpoint(BART)
+  path = classifier.export(tmp_path / "served")
+  served = tf.saved_model.load(path).signatures["serving_default"]
+  labels = ["sport", "money"]
+  found = served(text=tf.constant(TEXTS[:3]), labels=tf.constant([labels] * 3))
+  for row, answer in enumerate(classifier.predict(TEXTS[:3], labels)):
+    expected = [*answer["probabilities"].values()]
+    np.testing.assert_allclose(found["scores"][row], expected, atol=1e-6)
+  before = classifier.predict(TEXTS, labels)
+  decoder = "bert/decoder/layer_0/crossattention/self/query/kernel"
+  old = {w.path: np.array(w) for w in classifier.model.weights}
+  classifier.fit(PAIRS, CLASSES, epochs=1, batch_size=4, verbose=0)
+  new = {w.path: np.asarray(w) for w in classifier.model.weights}
+  assert np.abs(new[decoder] - old[decoder]).max() > 0
+  after = classifier.predict(TEXTS, labels)
+  assert after != before
+  classifier.save(tmp_path / "saved")
+  config = json.loads((tmp_path / "saved/config.json").read_text())
+  assert config["architectures"] == ["BartForSequenceClassification"]
+  again = kb.ZeroShotClassifier.from_checkpoint(tmp_path / "saved")
+  assert again.predict(TEXTS, labels) == after
 
 
 def test_each_text_may_have_labels_of_its_own(classifier):
