@@ -93,23 +93,24 @@ def local_path(path, weights=False):
     ValueError: the name is none.
   """
   given = files.Folder(path)
-  return _local_path(given.path, weights) + given.suffix
+  return _local_path(given.path, weights, given.adapter) + given.suffix
 
 
-def _local_path(path, weights):
+def _local_path(path, weights, adapter):
   if path.startswith(_KAGGLE):
     return _from_kaggle(path)
   if path.startswith(_PACKAGE):
     return _from_package(path.removeprefix(_PACKAGE), path)
   if path.startswith(_HUGGING_FACE):
-    return _from_hugging_face(path.removeprefix(_HUGGING_FACE), path, weights)
+    name = path.removeprefix(_HUGGING_FACE)
+    return _from_hugging_face(name, path, weights, adapter)
   if not _NAME.fullmatch(path) or _FILES.search(path):
     _check_moved(path)
     return path
   if files.exists(path) or files.exists(f"{path}.index"):
     logging.info("%s is a local path; hf://%s would be the hub's.", path, path)
     return path
-  return _from_hugging_face(path, path, weights)
+  return _from_hugging_face(path, path, weights, adapter)
 
 
 def _check_moved(path):
@@ -143,7 +144,7 @@ def _from_package(name, given):
 
 # For all parts of a model the same commit, asked for once.
 @functools.cache
-def _from_hugging_face(name, given, weights):
+def _from_hugging_face(name, given, weights, adapter):
   """Fetches a model; returns the folder of its files."""
   try:
     import huggingface_hub as hub
@@ -160,6 +161,7 @@ def _from_hugging_face(name, given, weights):
     if weights:
       commit = os.path.basename(folder)
       patterns = _weights_among(_names(hub, name, commit, folder))
+      patterns += [f"{adapter}/adapter_model.safetensors"] * bool(adapter)
       hub.snapshot_download(name, revision=commit, allow_patterns=patterns)
     return folder
   except errors.HFValidationError as error:

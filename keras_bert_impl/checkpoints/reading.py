@@ -28,7 +28,7 @@ from keras_bert_impl.checkpoints.descriptions import (
 from keras_bert_impl.checkpoints.descriptions import (
   description as description_lib,
 )
-from keras_bert_impl.checkpoints.formats import safetensors_format
+from keras_bert_impl.checkpoints.formats import peft_format, safetensors_format
 from keras_bert_impl.checkpoints.naming import adapters
 
 _TORCH = (".bin", ".pt", ".pth", ".pkl")
@@ -125,8 +125,8 @@ def open_checkpoint(path):
 
   Raises:
     FileNotFoundError: there is none.
-    ValueError: it is damaged, of an unknown kind, or its configuration does not
-      fit its weights.
+    ValueError: it is damaged, of an unknown kind, or its configuration or
+      adapter does not fit its weights.
   """
   opened = hub.opened(path, weights=True)
   path = _find(opened)
@@ -136,6 +136,9 @@ def open_checkpoint(path):
   file_format = importlib.import_module(f"{__package__}.formats.{name}")
   declared = config_json.find(folder)
   tensors, declared = file_format.open_weights(path, declared)
+  if folder.adapter and declared.task is None:
+    beside = folder.join(folder.adapter)
+    tensors = peft_format.added(tensors, beside, declared)
   tensors = adapters.merged(tensors)
   if declared:
     declared = description_lib.complete(declared, tensors.shapes, folder)

@@ -13,6 +13,7 @@ from keras_bert_impl.families import family, roberta, rope, xlm_roberta
 
 _OURS = "bert/encoder/layer_#/"
 _THEIRS = "roberta/encoder/layers/#/"
+_MODULES = "roberta/layers/#/"
 _BASE = 20000.0
 _IMPLIED = {"position_embedding_type": "rotary"}
 _DEFAULTS = {
@@ -67,9 +68,17 @@ FAMILY = dataclasses.replace(
     (_OURS + "intermediate/dense", _THEIRS + "mlp/fc1"),
     (_OURS + "output/dense", _THEIRS + "mlp/fc2"),
     (_OURS + "output/LayerNorm", _THEIRS + "norm2"),
+    # Of the modules, as peft stores adapters.
+    *(
+      (f"{_OURS}attention/self/{x}", f"{_MODULES}self_attn/{x[0]}_proj")
+      for x in ("query", "key", "value")
+    ),
+    (_OURS + "attention/output/dense", _MODULES + "self_attn/o_proj"),
+    (_OURS + "intermediate/dense", _MODULES + "mlp/fc1"),
+    (_OURS + "output/dense", _MODULES + "mlp/fc2"),
     *roberta.FAMILY.names,
   ),
   architectures=family.MASKED_WORDS_ALONE | {"multiple_choice": None},
-  encoder_parts=("emb_ln", *roberta.FAMILY.encoder_parts),
+  encoder_parts=("emb_ln", "layers", *roberta.FAMILY.encoder_parts),
   keras_hub=None,
 )

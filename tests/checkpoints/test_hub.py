@@ -184,6 +184,21 @@ def test_each_module_comes_in_a_form_of_its_own(server, tmp_path):
   } - {"2_Dense/pytorch_model.bin"}
 
 
+def test_of_adapters_in_folders_the_chosen_one_is_fetched(server, tmp_path):
+  folder = ROOT / "tests/data/peft_folders"
+  server.models["jina/tiny"] = {"main": folder}
+  environment = server.environment(tmp_path / "home")
+  name = "jina/tiny?adapter=text_matching"
+  [(error, found)], _ = resolve([name], tmp_path, **environment)
+  assert not error and found.endswith("?adapter=text_matching")
+  weights = {"model.safetensors", "text_matching/adapter_model.safetensors"}
+  assert {file for _, file in server.fetched} == weights | {
+    "config.json",
+    "retrieval_query/adapter_config.json",
+    "text_matching/adapter_config.json",
+  }
+
+
 def test_a_revision_is_another_model(server, tmp_path):
   environment = server.environment(tmp_path / "home")
   names = ["klue/tiny@v1.0", f"hf://klue/tiny@{hub_server.OLD_COMMIT}"]

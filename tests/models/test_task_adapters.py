@@ -10,20 +10,24 @@ import shutil
 import numpy as np
 import pytest
 import tensorflow as tf
+from safetensors import numpy
 
 import keras_bert_impl as kb
 from keras_bert_impl.model_folders import conversion
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
-FOLDER = DATA / "task_adapters"
-EXPECTED = np.load(FOLDER / "expected.npz")
-TASKS = [x for x in EXPECTED if x not in ("input_ids", "attention_mask")]
+FOLDER, PEFT = DATA / "task_adapters", DATA / "peft_folders"
+EXPECTED, OF_PEFT = (np.load(x / "expected.npz") for x in (FOLDER, PEFT))
+TASKS, FOLDERS = (
+  [name for name in x if name not in ("input_ids", "attention_mask")]
+  for x in (EXPECTED, OF_PEFT)
+)
 PROMPT = "Represent the query: "
 
 
-def states_of(model):
-  mask = EXPECTED["attention_mask"]
-  inputs = {"input_ids": EXPECTED["input_ids"], "input_mask": mask}
+def states_of(model, expected):
+  mask = expected["attention_mask"]
+  inputs = {"input_ids": expected["input_ids"], "input_mask": mask}
   outputs = model(inputs | {"segment_ids": np.zeros_like(mask)})
   return np.asarray(outputs["sequence_output"])
 
@@ -32,10 +36,10 @@ def opened_with(task):
   return f"{FOLDER}?adapter={task}" if task else str(FOLDER)
 
 
-def assert_same(model, task):
-  seen = EXPECTED["attention_mask"] > 0
+def assert_same(model, task, expected=EXPECTED):
+  seen = expected["attention_mask"] > 0
   np.testing.assert_allclose(
-    states_of(model)[seen], EXPECTED[task][seen], atol=1e-5
+    states_of(model, expected)[seen], expected[task][seen], atol=1e-5
   )
 
 
@@ -48,6 +52,29 @@ def test_states_are_those_of_the_merged_weights(task):
 def test_a_file_is_opened_with_an_adapter_too():
   path = f"{FOLDER}/model.safetensors?adapter=separation"
   assert_same(kb.from_checkpoint(path), "separation")
+
+
+@pytest.mark.parametrize("task", FOLDERS)
+def test_an_adapter_may_stand_in_a_folder_of_peft(task, tmp_path):
+  assert len(FOLDERS) == 3
+  path = f"{PEFT}?adapter={task}" if task else PEFT
+  assert_same(kb.from_checkpoint(path), task, OF_PEFT)
+  config = conversion.ConversionConfig(str(path), str(tmp_path / "new"))
+  conversion.convert(config)
+  assert_same(kb.from_checkpoint(tmp_path / "new"), task, OF_PEFT)
+
+
+def test_an_adapter_of_another_model_is_refused(tmp_path):
+  shutil.copytree(PEFT, tmp_path / "model")
+  shutil.copytree(PEFT / "retrieval_query", tmp_path / "model/deep")
+  path = tmp_path / "model/deep/adapter_model.safetensors"
+  arrays = numpy.load_file(path)
+  renamed = {k.replace("layers.1.", "layers.9."): x for k, x in arrays.items()}
+  numpy.save_file(renamed, path)
+  with pytest.raises(
+    ValueError, match=r"deep has adapters of .*layer_9.* lack"
+  ):
+    kb.from_checkpoint(f"{tmp_path}/model?adapter=deep")
 
 
 @pytest.mark.parametrize("task", ["", "text-matching"])
@@ -135,6 +162,7 @@ def test_a_classifier_begins_with_an_adapter(folder):
     (f"{FOLDER}?adapter=query", "adapter=query must be left out, or name"),
     (f"{FOLDER}?adapter=query", "retrieval.query, retrieval.passage, sep"),
     (f"{DATA}/sparse?adapter=query", "it has none"),
+    (f"{PEFT}?adapter=query", "config.json: retrieval_query, text_matching"),
     (f"{DATA}/torch/zip.bin?adapter=query", "there is no config.json in"),
   ],
 )

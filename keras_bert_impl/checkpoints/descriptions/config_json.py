@@ -11,6 +11,7 @@ from keras_bert_impl.checkpoints.descriptions import (
   description as description_lib,
 )
 from keras_bert_impl.checkpoints.descriptions import keras_hub_config
+from keras_bert_impl.checkpoints.naming import adapters
 from keras_bert_impl.families import family as family_lib
 
 # Keras, which takes seconds to import, is for those who build models.
@@ -58,20 +59,26 @@ def find(folder):
   is_preset = keras_hub_config.describes(values)
   read = keras_hub_config.from_dict if is_preset else from_dict
   found = read(values, path)
-  task = _task(values, found.config.family, folder.adapter, path)
+  task = _task(values, found.config.family, folder, path)
   return dataclasses.replace(found, task=task)
 
 
-def _task(values, family, adapter, path):
-  """Returns the place of the task of an adapter; None without one."""
+def _task(values, family, folder, path):
+  """Returns the place of the task of an adapter among those in the weights.
+
+  None without an adapter, or with one in a folder of its own.
+  """
   tasks = values.get(family.tasks_key)
   known = [*map(str, tasks)] if isinstance(tasks, list) else []
-  if adapter in known:
-    return known.index(adapter)
-  if adapter:
+  if folder.adapter in known:
+    return known.index(folder.adapter)
+  if folder.adapter:
+    beside = adapters.folders(folder)
+    if folder.adapter in beside:
+      return None
     raise ValueError(
-      f"?adapter={adapter} must be left out, or name an adapter of {path}:"
-      f" {', '.join(known) or 'it has none'}."
+      f"?adapter={folder.adapter} must be left out, or name an adapter of"
+      f" {path}: {', '.join(known + beside) or 'it has none'}."
     )
   if known:
     logging.info(

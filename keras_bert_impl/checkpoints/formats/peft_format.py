@@ -8,17 +8,23 @@ Source: peft 0.21, `PeftModel.save_pretrained`.
 
 import math
 import os
+import re
 
 import numpy as np
 
 from keras_bert_impl import files, heads, options
 from keras_bert_impl.checkpoints.formats import safetensors_format
-from keras_bert_impl.checkpoints.naming import adapters, columns, names
+from keras_bert_impl.checkpoints.naming import (
+  adapters,
+  columns,
+  mappings,
+  names,
+)
 
-CONFIG_NAME = "adapter_config.json"
 WEIGHTS_NAME = "adapter_model.safetensors"
 _PREFIX = "base_model.model."
 _PARTS = {adapters.A: ".lora_A.weight", adapters.B: ".lora_B.weight"}
+_OF_TABLE = re.compile(r"\.lora_embedding_([AB])$")
 _TASK_TYPES = {
   heads.CLASSIFICATION: "SEQ_CLS",
   heads.MULTI_LABEL: "SEQ_CLS",
@@ -28,7 +34,10 @@ _TASK_TYPES = {
   heads.ENCODER: "FEATURE_EXTRACTION",
 }
 # What makes other adapters than ours, unless it is null, false or empty.
-_OTHERS = ("alpha_pattern", "fan_in_fan_out", "rank_pattern", "use_dora")
+_OTHERS = (
+  *("alpha_pattern", "fan_in_fan_out", "lora_bias", "rank_pattern"),
+  "use_dora",
+)
 
 
 def write(folder, tensors, family, head, alpha, base):
@@ -72,7 +81,39 @@ def write(folder, tensors, family, head, alpha, base):
     "modules_to_save": sorted(beside) or None,
   }
   safetensors_format.save(stored, os.path.join(folder, WEIGHTS_NAME))
-  files.write_json(os.path.join(folder, CONFIG_NAME), config)
+  files.write_json(os.path.join(folder, adapters.CONFIG_NAME), config)
+
+
+def added(tensors, folder, declared):
+  """Adds the adapters in a folder to the weights that they belong to.
+
+  Args:
+    tensors: mapping of our names -> arrays, with `shapes`.
+    folder: str.
+    declared: `description.Description` of the weights.
+
+  Returns:
+    Mapping of our names -> arrays, with `shapes`, without adapters, and with
+    what else was trained.
+
+  Raises:
+    As `read`; and ValueError: they are of weights that there are not.
+  """
+  rank, alpha, found = read(folder, declared.config.family, declared.head)
+  arrays = {name: found[name] for name in found}
+  for name in found:
+    layer, _, part = name.rpartition("/")
+    if part not in _PARTS:
+      continue
+    arrays[f"{layer}/{adapters.SCALE}"] = np.float32(alpha / rank)
+    if not {layer, f"{layer}/kernel"} & tensors.shapes.keys():
+      raise ValueError(
+        f"{folder} has adapters of {layer}, which the weights beside it lack:"
+        " are these of another model?"
+      )
+  shapes = tensors.shapes | {name: x.shape for name, x in arrays.items()}
+  makers = {name: lambda x=x: x for name, x in arrays.items()}
+  return adapters.merged(mappings.Computed(tensors, shapes, makers))
 
 
 def read(folder, family, head):
@@ -90,7 +131,7 @@ def read(folder, family, head):
     FileNotFoundError: there are no such files.
     ValueError: they are damaged, or adapters of another kind.
   """
-  path = os.path.join(folder, CONFIG_NAME)
+  path = os.path.join(folder, adapters.CONFIG_NAME)
   config = files.read_json(path)
   kind = config.get("peft_type")
   others = [name for name in _OTHERS if config.get(name)]
@@ -129,12 +170,13 @@ def read(folder, family, head):
 
 def _ours(name, family, head):
   """Returns our name of a tensor, and whether it is stored transposed."""
+  name = _OF_TABLE.sub(r".lora_\1.weight", name)
   for part, end in _PARTS.items():
     if name.endswith(end):
       kernel = f"{name.removesuffix(end)}.weight"
       layer = names.from_transformers(kernel, family, head)
       layer = layer.removesuffix("/kernel")
-      columns.check_exchanged(layer, family)
+      columns.check_exchanged(layer, family, is_stored=True)
       return f"{layer}/{part}", True
   ours = names.from_transformers(name, family, head) or name
   return ours, names.is_transposed(ours, family)

@@ -5,17 +5,27 @@ several tasks are stored as torch's parametrizations of the weights.
 """
 
 import functools
+import os
 
 from keras_bert_impl.checkpoints.naming import mappings
 
+# Beside the adapters of a folder of peft.
+CONFIG_NAME = "adapter_config.json"
 RANKS, ALPHAS = "[1, 4096]", "[1e-6, 1e6]"
 _ORIGINAL = ".original"
 _OF_TASKS = (".0.lora_A", ".0.lora_B")
 PARTS = A, B, SCALE = "lora_kernel_a", "lora_kernel_b", "lora_scale"
 
 
+def folders(folder):
+  """Returns the names of folders of peft in a `files.Folder`, list of str."""
+  return [
+    name for name in folder.names if folder.has(os.path.join(name, CONFIG_NAME))
+  ]
+
+
 def merged(tensors):
-  """Adds adapters to the kernels that they belong to.
+  """Adds adapters to the kernels and tables that they belong to.
 
   Args:
     tensors: mapping of our names -> arrays, with `shapes`.
@@ -31,15 +41,18 @@ def merged(tensors):
 
   def kernel(layer):
     a, b, scale = (tensors[f"{layer}/{name}"] for name in PARTS)
-    return tensors[f"{layer}/kernel"] + scale * (a @ b)
+    return tensors[weights[layer]] + scale * (a @ b)
 
   shapes = {
     name: shape
     for name, shape in tensors.shapes.items()
     if not name.endswith(PARTS)
   }
+  weights = {  # Tables are no kernels.
+    layer: layer if layer in shapes else f"{layer}/kernel" for layer in layers
+  }
   makers = {
-    f"{layer}/kernel": functools.partial(kernel, layer) for layer in layers
+    weights[layer]: functools.partial(kernel, layer) for layer in layers
   }
   return mappings.Computed(tensors, shapes, makers)
 

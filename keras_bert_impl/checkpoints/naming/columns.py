@@ -47,10 +47,19 @@ def to_theirs(tensors, config):
   return _reshaped(tensors, config.family.as_rows, (1, -1))
 
 
-def check_exchanged(layer, family):
-  """Raises ValueError if adapters of a layer, by our name, are not theirs."""
+def check_exchanged(layer, family, is_stored=False):
+  """Raises ValueError if adapters of a layer, by our name, are not theirs.
+
+  Args:
+    layer: str.
+    family: `families.family.Family`.
+    is_stored: bool, whether they are stored by that name, not only to be: a
+      part of a matrix of theirs that is stored apart is ours.
+  """
   for columns in family.columns:
-    if layer.endswith((*columns.ours, *columns.theirs)):
+    is_same = is_stored and columns.order == "as ours"
+    ends = (*columns.theirs, *(() if is_same else columns.ours))
+    if layer.endswith(ends):
       raise ValueError(
         f"Adapters of {layer} cannot be exchanged with peft: of"
         f" {family.class_stem}, transformers has {' and '.join(columns.theirs)}"
