@@ -222,7 +222,7 @@ class EncoderConfig(
     """
     known = [field.name for field in dataclasses.fields(cls)]
     _check_keys(values, known, origin)
-    fields = {name: values[name] for name in known if name in values}
+    fields = {k: _frozen(values[k]) for k in known if k in values}
     try:
       return cls(**fields)
     except ValueError as error:
@@ -269,6 +269,11 @@ class EncoderConfig(
     """Writes all fields to the file `path`; see `from_json_file`."""
     text = json.dumps(self.to_dict(), indent=2) + "\n"
     pathlib.Path(path).write_text(text, encoding="utf-8")
+
+
+def _frozen(value):
+  """Returns a value of a field, which JSON has as a list if it is a tuple."""
+  return tuple(value) if isinstance(value, list) else value
 
 
 def _check_keys(values, known, origin):

@@ -16,17 +16,9 @@ _RELEASED = {
 
 
 def read(values, origin):
-  """Returns a config.json with one window for all layers; see `Family.read`.
-
-  Raises:
-    ValueError: the windows of layers differ.
-  """
+  """Returns a config.json with one window where all are; see `Family.read`."""
   windows = values.get(_WINDOW)
-  if isinstance(windows, list):
-    if len({*map(str, windows)}) != 1:
-      raise ValueError(
-        f"{_WINDOW} ({windows!r}) in {origin} must be the same for each layer."
-      )
+  if isinstance(windows, list) and len({*map(str, windows)}) == 1:
     values = values | {_WINDOW: windows[0]}
   return roberta.read(values, origin)
 

@@ -33,7 +33,7 @@ def choose(checkpoint, layers):
       f" {checkpoint.path}."
     )
   places = {layer: place for place, layer in enumerate(chosen)}
-  student = dataclasses.replace(config, num_hidden_layers=len(chosen))
+  student = config.of_layers(chosen)
   is_apart = config.num_hidden_groups is None
   if not is_apart or not any(map(_LAYER.match, checkpoint.tensors)):
     raise ValueError(

@@ -144,7 +144,7 @@ class Viewer:
       "direction": "decoder"
       if self._start is not None
       else config.reading_direction or "",
-      "window": config.attention_window,
+      "window": max(config.windows_by_layer),
       "tokens": [[token.text, token.piece, token.side] for token in row.tokens],
       "numCut": row.num_tokens - len(row.tokens),
       "neighbours": {

@@ -5,15 +5,19 @@ import json
 import pathlib
 import shutil
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import keras_bert_impl as kb
-from keras_bert_impl import models
+from keras_bert_impl import configs, models
+from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.descriptions import config_json
 from keras_bert_impl.kinds.texts import text_servables
 from keras_bert_impl.layers.attention import scores
+from keras_bert_impl.model_folders import layer_choice
+from keras_bert_impl.models.pretraining import electra
 from keras_bert_impl.serving import export
 from tests import architectures
 from tests.serving import toy
@@ -54,7 +58,12 @@ def test_what_does_not_go_together_is_refused(changes, message):
 @pytest.mark.parametrize(
   ("window", "message"),
   [
-    ([4, 8], r"attention_window .\[4, 8\]. in there/config.json must be the s"),
+    (
+      [4, 8, 8, 8],
+      r"attention_window .*4, 8, 8, 8.* for each of num_hidden_la",
+    ),
+    ([4, 5], r"attention_window .*4, 5.* must be an even number"),
+    ([4, 8, "a"], r"attention_window .'a'. must be an integer"),
     ([5, 5], "attention_window .5. must be an even number"),
     (5, "attention_window .5. must be an even number"),
   ],
@@ -64,6 +73,27 @@ def test_files_with_other_windows_are_refused(window, message):
   values["attention_window"] = window
   with pytest.raises(ValueError, match=message):
     config_json.from_dict(values, "there/config.json")
+
+
+def test_each_layer_may_have_a_window_of_its_own(tmp_path):
+  folder = PARITY / "longformer_windows_encoder"
+  config = models.from_checkpoint(folder).config
+  assert config.attention_window == (4, 12, 8) == tuple(config.windows)
+  config.to_json_file(tmp_path / "bert_config.json")
+  read = configs.EncoderConfig.from_json_file(tmp_path / "bert_config.json")
+  assert read == config and hash(read) == hash(config)
+  assert config.of_layers([0, 2]).windows == [4, 8]
+  assert electra.electra_generator_config(config, 0.5, 0.67).windows == [4, 12]
+  opened = reading.open_checkpoint(folder)
+  student = layer_choice.choose(opened, "1,2").description.config
+  assert student.windows == [12, 8] and student.num_hidden_layers == 2
+  described = config_json.to_dict(opened.description)
+  assert described["attention_window"] == [4, 12, 8]
+  encoder = models.TransformerEncoder(student)
+  encoder.save(tmp_path / "encoder.keras")
+  assert keras.models.load_model(tmp_path / "encoder.keras").config == student
+  with pytest.raises(ValueError, match="one number for all layers without use"):
+    architectures.small(attention_window=(4, 8), num_hidden_layers=2)
 
 
 def test_the_first_token_is_global_where_texts_are_classified():

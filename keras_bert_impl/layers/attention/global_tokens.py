@@ -31,7 +31,8 @@ class GlobalTokensConfig(window.WindowConfig):
 
   Attributes:
     use_global_tokens: whether each layer has the window `attention_window`, an
-      even number, and tokens whose `input_mask` is 2 are global.
+      even number, or that of its own, and tokens whose `input_mask` is 2 are
+      global.
   """
 
   use_global_tokens: bool = parts.field(False, shows=True)
@@ -42,10 +43,15 @@ class GlobalTokensConfig(window.WindowConfig):
   @classmethod
   def check(cls, config):
     """Raises ValueError if a window is odd, or positions are not added."""
-    size = config.attention_window
-    if size < 2 or size % 2:
+    given, sizes = config.attention_window, config.windows_by_layer
+    if len(sizes) != config.num_hidden_layers:
       raise ValueError(
-        f"attention_window ({size}) must be an even number of at least 2, as"
+        f"attention_window ({given}) must be one number, or one for each of"
+        f" num_hidden_layers ({config.num_hidden_layers})."
+      )
+    if min(sizes) < 2 or any(size % 2 for size in sizes):
+      raise ValueError(
+        f"attention_window ({given}) must be an even number of at least 2, as"
         " many tokens on either side, with use_global_tokens."
       )
     if config.global_attention_every != 1 or not config.has_positions_in_input:
@@ -60,7 +66,7 @@ class GlobalTokensConfig(window.WindowConfig):
     """The window of each layer's attention; as `WindowConfig.windows`."""
     if not self.use_global_tokens:
       return super().windows
-    return self.num_hidden_layers * [self.attention_window]
+    return [*self.windows_by_layer]
 
   @property
   def num_ids(self):
@@ -75,7 +81,7 @@ class GlobalTokensConfig(window.WindowConfig):
       config,
       dtype,
       GlobalAttention,
-      window=config.attention_window,
+      window=config.windows[index],
       units=config.num_attention_heads * config.head_size,
       use_bias=config.attention_bias,
       initializer_range=config.initializer_range,

@@ -33,11 +33,12 @@ class WindowConfig(parts.Part):
 
   Attributes:
     attention_window: tokens of a window: a token sees those up to half of it
-      away; 0 means that it sees all.
+      away; 0 means that it sees all. With `use_global_tokens` it may be a tuple
+      of the window of each layer.
     global_attention_every: n: the first layer and every n-th after it see all.
   """
 
-  attention_window: int = parts.field(0)
+  attention_window: int | tuple[int, ...] = parts.field(0)
   global_attention_every: int = parts.field(1, "[1, inf)")
 
   SWITCH = "attention_window"
@@ -46,9 +47,15 @@ class WindowConfig(parts.Part):
   @classmethod
   def check(cls, config):
     """Raises ValueError if a window has no token on either side."""
-    if config.attention_window < 2:
+    size = config.attention_window
+    if isinstance(size, tuple) and not config.use_global_tokens:
       raise ValueError(
-        f"attention_window ({config.attention_window}) must be at least 2, one "
+        f"attention_window ({size}) must be one number for all layers without"
+        " use_global_tokens."
+      )
+    if min(config.windows_by_layer) < 2:
+      raise ValueError(
+        f"attention_window ({size}) must be at least 2, one "
         "token on either side, or 0 for none."
       )
     config.check_layers_may_differ()
@@ -56,9 +63,31 @@ class WindowConfig(parts.Part):
   @property
   def windows(self):
     """The window of each layer's attention, None where it sees all; a list."""
-    every, size = self.global_attention_every, self.attention_window
-    numbers = range(self.num_hidden_layers)
-    return [size if size and number % every else None for number in numbers]
+    every = self.global_attention_every
+    return [
+      size if size and number % every else None
+      for number, size in enumerate(self.windows_by_layer)
+    ]
+
+  @property
+  def windows_by_layer(self):
+    """The window of each layer, whether or not it sees all; a tuple."""
+    size = self.attention_window
+    whole = isinstance(size, tuple)
+    return size if whole else self.num_hidden_layers * (size,)
+
+  def of_layers(self, chosen):
+    """Returns the configuration of some layers alone.
+
+    Args:
+      chosen: sequence of int, their numbers.
+    """
+    size = self.attention_window
+    if isinstance(size, tuple):
+      size = tuple(size[layer] for layer in chosen)
+    return dataclasses.replace(
+      self, num_hidden_layers=len(chosen), attention_window=size
+    )
 
   @classmethod
   def attention(cls, config, dtype, index):

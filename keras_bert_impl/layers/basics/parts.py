@@ -161,6 +161,9 @@ def check_value(entry, value):
     options.check_choice(entry.name, value, rules["choices"])
   elif bool in types_:
     options.check_choice(entry.name, value, (True, False))
+  elif isinstance(value, tuple) and tuple[int, ...] in types_:
+    for each in value:
+      options.check_integers(rules["interval"], **{entry.name: each})
   elif str in types_ or (value is None and types.NoneType in types_):
     return
   elif int in types_:

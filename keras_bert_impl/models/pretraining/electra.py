@@ -150,10 +150,10 @@ def electra_generator_config(config, share, depth=1.0):
   head_size = config.hidden_size // config.num_attention_heads
   num_heads = max(1, round(config.num_attention_heads * share))
   ratio = config.intermediate_size / config.hidden_size
+  num_layers = max(1, round(config.num_hidden_layers * depth))
   return dataclasses.replace(
-    config.explicit(),
+    config.explicit().of_layers(range(num_layers)),
     hidden_size=head_size * num_heads,
-    num_hidden_layers=max(1, round(config.num_hidden_layers * depth)),
     num_attention_heads=num_heads,
     intermediate_size=round(head_size * num_heads * ratio),
   )
