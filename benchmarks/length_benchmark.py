@@ -28,7 +28,9 @@ PRESETS = {
   "modernbert": "modernbert_base",
   "nomic_bert": "nomic_bert_base",
   "eurobert": "eurobert_210m",
+  "longformer": "longformer_base_4096",
 }
+_NUM_ASKED = 20  # tokens of the question, which are global in Longformer
 _NUM_TEXTS = 8  # of a packed row
 _NUM_PREDICTIONS = 20
 
@@ -38,8 +40,10 @@ def make_batch(length, is_packed):
   import numpy as np
 
   rng = np.random.default_rng(0)
+  ids = rng.integers(5, 30000, (1, length))
+  ids[:, _NUM_ASKED] = ids[:, -1]  # The separator after the question.
   batch = {
-    "input_ids": rng.integers(5, 30000, (1, length)),
+    "input_ids": ids,
     "input_mask": np.ones((1, length)),
     "segment_ids": np.zeros((1, length)),
     "start_positions": [3],
@@ -72,10 +76,11 @@ def make_loop(preset, length, num_layers, is_packed):
   from keras_bert_impl.training import training_config
   from keras_bert_impl.training import training_loop as loop
 
+  offset = configs.PRESETS[preset].position_offset
   config = configs.EncoderConfig.preset(
     preset,
     num_hidden_layers=num_layers,
-    max_position_embeddings=max(length, 512),
+    max_position_embeddings=max(length, 512) + offset,
   )
   task = question_answering.QuestionAnsweringTask(config)
   if is_packed:

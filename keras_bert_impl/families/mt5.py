@@ -21,6 +21,7 @@ def read(values, origin):
 
 FAMILY = dataclasses.replace(
   t5.FAMILY,
+  keras_hub=None,
   name="mt5",
   class_stem="MT5",
   presets={"mt5_small_encoder": t5.IMPLIED | DEFAULTS | t5.HEAD_SIZE},

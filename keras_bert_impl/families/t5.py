@@ -83,6 +83,36 @@ NAMES = (
 )
 
 
+def _names_in_keras_hub(stack):
+  """Returns the pairs of names of the layers of a stack in KerasHub."""
+  ours, theirs = f"bert/{stack}/layer_#/", f"transformer_{stack}_layer_#/"
+  pairs = []
+  for part, name in (
+    ("attention", "self_attention"),
+    ("crossattention", "cross_attention"),
+  ):
+    pairs += [
+      (f"{ours}{part}/self/{x}", f"{theirs}{name}/{x}_projector")
+      for x in ("query", "key", "value")
+    ]
+    pairs += [
+      (f"{ours}{part}/output/dense", f"{theirs}{name}/output_projector"),
+      (f"{ours}{part}/output/LayerNorm", f"{theirs}{name}_layer_norm"),
+    ]
+  return (
+    *pairs,
+    (
+      f"bert/{stack}/relative_attention_bias/distance_embeddings",
+      f"transformer_{stack}_layer_0/self_attention",
+    ),
+    (ours + "intermediate/gate", theirs + "input_projector"),
+    (ours + "intermediate/up", theirs + "gate_projector"),
+    (ours + "output/dense", theirs + "output_projector"),
+    (ours + "output/LayerNorm", theirs + "layer_norm"),
+    (f"bert/{stack}/LayerNorm", f"{stack}_output_layer_norm"),
+  )
+
+
 def _is_encoder(values):
   """Whether a config.json is of an encoder alone, whatever else it says."""
   [architecture, *_] = values.get("architectures") or [""]
@@ -191,6 +221,30 @@ FAMILY = family.Family(
       )
     ),
   },
+  keras_hub=family.KerasHubLayout(
+    backbone="T5Backbone",
+    config_keys={
+      "vocab_size": "vocabulary_size",
+      "hidden_size": "hidden_dim",
+      "num_hidden_layers": "num_layers",
+      "num_decoder_layers": "num_layers",
+      "num_attention_heads": "num_heads",
+      "attention_head_size": "key_value_dim",
+      "intermediate_size": "intermediate_dim",
+      "hidden_act": "activation",
+      "gated_feed_forward": "use_gated_activation",
+      "hidden_dropout_prob": "dropout",
+      "attention_probs_dropout_prob": "dropout",
+      "layer_norm_eps": "layer_norm_epsilon",
+      "tie_word_embeddings": "tie_embedding_weights",
+      "scale_logits": "tie_embedding_weights",
+    },
+    implied={
+      key: DEFAULTS[key]
+      for key in ("max_position_embeddings", "relative_attention_num_buckets")
+    },
+    names=(*_names_in_keras_hub("encoder"), *_names_in_keras_hub("decoder")),
+  ),
   framing=family.Framing(segments=False, begin=False),
   sentencepiece_options={},
 )

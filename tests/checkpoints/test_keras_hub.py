@@ -2,8 +2,8 @@
 
 tests/data/keras_hub was written by its version 0.32 on Keras 3.15, with random
 weights: `save_to_preset` of a BertMaskedLM (with a BertTokenizer), of
-text classifiers on RoBERTa, ALBERT and DistilBERT, and of an ElectraBackbone;
-and their outputs.
+text classifiers on RoBERTa, ALBERT and DistilBERT, of an ElectraBackbone, of a
+T5Backbone and of a gated T5Seq2SeqLM (with a T5Tokenizer); and their outputs.
 """
 
 import json
@@ -14,6 +14,7 @@ import h5py
 import numpy as np
 import pytest
 
+import keras_bert_impl as kb
 from keras_bert_impl import files, heads, models, tokenizers
 from keras_bert_impl.checkpoints import reading, writing
 from tests.checkpoints import originals
@@ -52,6 +53,33 @@ def test_a_head_has_the_outputs_of_the_original(name):
   atol = 1e-2 if described.head == heads.FILL_MASK else 1e-5
   model = models.from_checkpoint(DATA / name, heads=True)
   originals.assert_outputs(model, DATA / name, atol)
+
+
+@pytest.mark.parametrize("name", ["t5_gated", "t5_tied"])
+def test_t5_is_read_with_its_decoder(name):
+  model = models.from_checkpoint(DATA / name, heads=True)
+  assert model.config.model_type == "t5"
+  assert model.config.gated_feed_forward == (name == "t5_gated")
+  arrays = np.load(DATA / name / "expected.npz")
+  names = ("input_ids", "input_mask", "decoder_ids")
+  inputs = {key: arrays[f"in.{key}"] for key in names}
+  found = model(inputs)["token_logits"]
+  np.testing.assert_allclose(found, arrays["out.token_logits"], atol=1e-5)
+  encoder = models.from_checkpoint(DATA / name)
+  del inputs["decoder_ids"]
+  states, expected = (
+    np.asarray(x)[inputs["input_mask"] > 0]
+    for x in (encoder(inputs)["sequence_output"], arrays["out.sequence_output"])
+  )
+  np.testing.assert_allclose(states, expected, atol=1e-5)
+
+
+def test_the_tokenizer_of_t5_is_read():
+  arrays = np.load(DATA / "t5_gated/expected.npz")
+  tokenizer = kb.load_tokenizer(str(DATA / "t5_gated"))
+  for text, ids in zip(arrays["texts"], arrays["ids"], strict=True):
+    [found] = np.asarray(tokenizer([str(text)])["input_ids"])
+    assert found.tolist() == [*map(int, ids.split()), 1]
 
 
 def test_xlm_roberta_is_read_as_roberta(tmp_path):

@@ -19,11 +19,14 @@ from keras_bert_impl.checkpoints.descriptions import (
   keras_hub_config,
 )
 from keras_bert_impl.checkpoints.formats import h5_format, stored_tensors
-from keras_bert_impl.checkpoints.naming import names
+from keras_bert_impl.checkpoints.naming import columns, names
 
 NAME = "keras_hub"
 
 _VARIABLES = "/vars"
+_GATE, _ONLY = "intermediate/gate", "intermediate/dense"
+# Layers with names that Keras made up: those of the attributes say more.
+_NUMBERED = re.compile(r"t5_layer_norm(_\d+)?$")
 # Some families have the embeddings in a layer.
 _AROUND_EMBEDDINGS = re.compile("^(embeddings|token_and_position_embedding)/")
 # Pairs of layers (ours, theirs) in all families.
@@ -83,12 +86,16 @@ def open_weights(path, declared):
     stored = _read(head) | stored
   layout = declared.config.family.keras_hub
   layers = (*(layout.names if layout else ()), *_LAYERS)
+  if not declared.config.gated_feed_forward:
+    # The only layer there is has the name of the gate.
+    layers = [(ours.replace(_GATE, _ONLY), theirs) for ours, theirs in layers]
   places = {}
   for (layer, index), place in stored.items():
     name = _our_name(layer, index, layers)
     if name is not None:
       places[name] = _our_place(name, place)
-  return stored_tensors.StoredTensors(places), declared
+  tensors = stored_tensors.StoredTensors(places)
+  return columns.to_ours(tensors, declared.config), declared
 
 
 def _read(path):
@@ -115,7 +122,13 @@ def _layer(owner, layer_names):
   """Returns the names of layers along the path of a group."""
   parts = owner.split("/")
   paths = ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
-  return "/".join(layer_names[p] for p in paths if p in layer_names)
+  found = []
+  for path in paths:
+    name = layer_names.get(path)
+    if name is not None:
+      attribute = path.rpartition("/")[2]
+      found.append(attribute if _NUMBERED.match(name) else name)
+  return "/".join(found)
 
 
 def _our_name(layer, index, layers):
@@ -124,6 +137,8 @@ def _our_name(layer, index, layers):
   ours = names.rename(layer, [pair[::-1] for pair in layers])
   if ours is None:
     return None
+  if ours == names.WORD_EMBEDDINGS and index == "1":
+    return names.DECODER
   for theirs, in_block in _IN_BLOCK.items():
     if ours.endswith(f"/{theirs}"):
       ours = ours.removesuffix(theirs) + in_block
@@ -136,7 +151,7 @@ def _our_name(layer, index, layers):
 
 def _our_place(name, place):
   """Returns the place of a weight in the shape that ours has."""
-  if name == names.CLASSIFIER:
+  if name in (names.CLASSIFIER, names.DECODER):
     return place.transposed()
   shape = names.shape_without_heads(name, place.shape)
   return dataclasses.replace(place, shape=shape)
