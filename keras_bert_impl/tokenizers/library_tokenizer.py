@@ -12,6 +12,7 @@ import tokenizers
 
 from keras_bert_impl.tokenizers.formats import (
   tokenizer_json_writing,
+  vocabularies,
 )
 from keras_bert_impl.tokenizers.graph import token_pieces, tokenizer
 
@@ -43,7 +44,7 @@ class LibraryTokenizer(tokenizer.Tokenizer):
 
     super().__init__(pieces, options, [path], name)
     self.reason = reason
-    if of_targets := self.vocabulary.of_targets:
+    if of_targets := vocabularies.of_targets(self.vocabulary):
       self._of_targets = LibraryTokenizer(of_targets, options, reason)
 
   def __reduce__(self):

@@ -233,13 +233,6 @@ class Vocabulary:
     """Ids of the tokens that no text has: with a role, or T5's for spans."""
     return tuple(dict.fromkeys((*self.special_ids, *mark_ids(self))))
 
-  @property
-  def of_targets(self):
-    """`Vocabulary` of the texts that are to be written, or None: the same."""
-    if self.target_model in (b"", self.model):
-      return None
-    return dataclasses.replace(self, model=self.target_model)
-
   @functools.cached_property
   def is_continuation(self):
     """Boolean [V]: True where a token continues a word.
@@ -315,6 +308,14 @@ class Vocabulary:
       merges = "\n".join(["#version: 0.2", *self.merges, ""])
       files.write_atomically(vocabulary_files.merges_path(path), merges)
     files.write_atomically(path, content)
+
+
+def of_targets(vocabulary):
+  """Returns the `Vocabulary` of texts to be written, or None: the same."""
+  model = vocabulary.target_model
+  if model in (b"", vocabulary.model):
+    return None
+  return dataclasses.replace(vocabulary, model=model)
 
 
 def mark_ids(vocabulary):

@@ -11,6 +11,7 @@ from keras_bert_impl import files
 from keras_bert_impl.tokenizers.formats import (
   piece_model,
   tokenizer_options,
+  vocabularies,
   vocabulary_files,
 )
 from keras_bert_impl.tokenizers.graph import (
@@ -55,7 +56,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
   ):
     options = tokenizer_options.SentencePieceOptions(*options, **named)
     super().__init__(_SentencePieces, options, [model_file], name)
-    if of_targets := self.vocabulary.of_targets:
+    if of_targets := vocabularies.of_targets(self.vocabulary):
       self._of_targets = SentencePieceTokenizer(of_targets, **vars(options))
 
 

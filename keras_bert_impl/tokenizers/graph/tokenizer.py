@@ -35,11 +35,18 @@ class _FromFiles(tf.Module, calls.Public):
     name: name of the module.
   """
 
+  _of_targets = None
+
   def __init__(self, files, name):
     super().__init__(name=name)
     # Tracked, so that a SavedModel holds the files.
     self._assets = [tf.saved_model.Asset(os.fspath(path)) for path in files]
     self._files = tuple(map(_absolute, files))
+
+  @property
+  def target_tokenizer(self):
+    """`Tokenizer` of texts that a decoder is to write: itself, but Marian's."""
+    return self._of_targets or self
 
   def __reduce__(self):
     return _load, (
@@ -108,7 +115,6 @@ class Tokenizer(_FromFiles):
   def __init__(self, pipeline, options, files, name):
     vocabulary = vocabularies.Vocabulary.load(*files, family=options.family)
     super().__init__(files, name)
-    self._of_targets = None
     self.vocabulary = vocabulary
     self.vocab_size = vocabulary.size
     self.options = _options(vocabulary, options)
@@ -126,11 +132,6 @@ class Tokenizer(_FromFiles):
     does not. A token of byte-level BPE may be a part of a character.
     """
     return self.pipeline.token_texts
-
-  @property
-  def target_tokenizer(self):
-    """`Tokenizer` of texts that a decoder is to write: itself, but Marian's."""
-    return self._of_targets or self
 
   def normalize(self, texts, options=None):
     """Normalises texts [B], string [B]: pieces are looked up in the result.
