@@ -11,7 +11,11 @@ import tensorflow as tf
 
 from keras_bert_impl import features, options
 from keras_bert_impl.generation import decoders, search, settings
-from keras_bert_impl.kinds.generation import cached_steps, search_defaults
+from keras_bert_impl.kinds.generation import (
+  cached_steps,
+  candidates,
+  search_defaults,
+)
 from keras_bert_impl.kinds.generation import token_ids as token_ids_lib
 from keras_bert_impl.serving import input_checks, servables
 
@@ -95,7 +99,7 @@ class GenerationServable(servables.Servable):
       num_tokens int32 [B, S]: tokens of each, that of its end included.
       is_cut bool [B]: whether a prompt has more tokens than max_seq_length.
     """
-    ids, mask, is_cut = self._prompts(text)
+    ids, mask, is_cut = self.prompts(text)
     found = self.answer_ids(ids, mask)
     texts = self._texts(found)
     return {
@@ -133,40 +137,12 @@ class GenerationServable(servables.Servable):
       candidate: string [B], the texts.
 
     Returns:
-      score float32 [B]: the logarithm of the probability of its tokens.
+      score float32 [B]: the logarithm of the probability of its tokens; of a
+        decoder with those that begin and end what it writes.
       num_tokens int32 [B]: their number.
       is_cut bool [B]: whether a text has more tokens than there is room for.
     """
-    pieces = self.tokenizer.target_tokenizer.tokenize(candidate)
-    ids, mask, is_cut = self._prompts(text)
-    if self.config.num_decoder_layers and self.token_ids.end:
-      # As it would be written: with its end.
-      ends = tf.fill([tf.shape(ids)[0], 1], self.token_ids.end[0])
-      pieces = tf.concat([pieces, ends], axis=1)
-    pieces, has_no_room = _cut(pieces, mask, self._model())
-    if self.config.num_decoder_layers:
-      starts = tf.fill([tf.shape(ids)[0], 1], self.start)
-      read = tf.concat([starts, pieces], axis=1)[:, :-1].to_tensor()
-      logits = self._outputs(ids, mask, {features.DECODER_IDS: read})
-      first = tf.zeros_like(mask[:, 0])
-    else:
-      prompt = tf.RaggedTensor.from_tensor(ids, tf.reduce_sum(mask, axis=1))
-      whole = tf.concat([prompt, pieces], axis=1)
-      seen = tf.sequence_mask(whole.row_lengths(), dtype=tf.int32)
-      logits = self._outputs(whole.to_tensor(), seen, {})
-      first = tf.cast(prompt.row_lengths(), tf.int32) - 1
-    lengths = tf.cast(pieces.row_lengths(), tf.int32)
-    targets = pieces.to_tensor()  # [B, T]
-    places = first[:, tf.newaxis] + tf.range(tf.shape(targets)[1])
-    is_there = tf.sequence_mask(lengths, tf.shape(targets)[1])
-    places = tf.where(is_there, places, 0)
-    rows = tf.gather(tf.nn.log_softmax(logits), places, batch_dims=1)
-    found = tf.gather(rows, targets, batch_dims=2)
-    return {
-      "score": tf.reduce_sum(tf.where(is_there, found, 0.0), axis=1),
-      "num_tokens": lengths,
-      servables.IS_CUT: is_cut | has_no_room,
-    }
+    return candidates.score(self, text, candidate)
 
   def definitions(self):
     """Returns {name: `Signature`} of all signatures; see `Servable`."""
@@ -216,7 +192,7 @@ class GenerationServable(servables.Servable):
     """The most ids of a prompt, int; see `Servable`."""
     return self.max_seq_length
 
-  def _prompts(self, text):
+  def prompts(self, text):
     """Returns ids and mask int32 [B, L] of prompts; whether they are cut."""
     text = self.prefix + text if self.prefix else text
     inputs, is_cut = self.assemble(self.tokenizer.tokenize_around_masks(text))
@@ -246,38 +222,6 @@ class GenerationServable(servables.Servable):
       self.token_ids.end,
     )
     return tf.reshape(texts, shape[:2])
-
-  def _outputs(self, ids, mask, others):
-    """Returns token_logits float32 [B, L or T, V] of all places."""
-    rows = {
-      features.INPUT_IDS: ids,
-      features.INPUT_MASK: mask,
-      features.SEGMENT_IDS: tf.zeros_like(ids),
-    }
-    return self.load_model()(rows | others)["token_logits"]
-
-
-def _cut(pieces, mask, model):
-  """Returns the pieces of candidates for which a model has positions.
-
-  Args:
-    pieces: int32 RaggedTensor [B, (pieces)].
-    mask: int32 [B, L], that of the prompts.
-    model: as of `GenerationServable`.
-
-  Returns:
-    RaggedTensor as pieces; and bool [B], whether some were left out.
-  """
-  lengths = tf.cast(pieces.row_lengths(), tf.int32)
-  longest = input_checks.longest_input(model)
-  if longest is None:
-    return pieces, tf.zeros_like(lengths, tf.bool)
-  if not model.config.num_decoder_layers:
-    longest -= tf.reduce_sum(mask, axis=1)
-  kept = tf.RaggedTensor.from_tensor(
-    pieces.to_tensor(), tf.minimum(lengths, longest)
-  )
-  return kept, lengths > longest
 
 
 class _Checked(search.Decoder):

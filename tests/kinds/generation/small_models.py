@@ -56,6 +56,14 @@ _MODELS = {
   ),
 }
 NAMES = (*_MODELS,)
+# With <s> and </s> around each text.
+_MODELS["bart"] = (
+  "bart_base",
+  "../tagged/roberta",
+  heads.TEXT_TO_TEXT,
+  {"bos_token_id": 0, "decoder_start_token_id": 2, "eos_token_id": 2},
+  {"num_decoder_layers": 2},
+)
 
 
 def prompts(number):

@@ -35,7 +35,7 @@ def test_the_client_writes_what_python_does(
   prompts = [text for text in small_models.prompts(21) if text]
   servable = generator._make_servable(max_new_tokens=12)
   for prompt in prompts:
-    ids, mask, _ = servable._prompts(tf.constant([prompt]))
+    ids, mask, _ = servable.prompts(tf.constant([prompt]))
     expected = servable.answer_ids(ids, mask)
     length = int(expected["num_tokens"][0, 0])
     found = generate.generate(*loaded, prompt)

@@ -1,5 +1,8 @@
 """Generation in a SavedModel: equal to Python, and to each row alone."""
 
+import json
+import pathlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -104,6 +107,36 @@ def test_scores_are_served(folder_of, tmp_path):
   assert answer["is_cut"].numpy().tolist() == [False, False, False, True]
   with pytest.raises(ValueError, match="no room for those after it"):
     generator.score("고양이가", candidates)
+
+
+@pytest.mark.parametrize(
+  ("name", "begin"), [("bart", [0]), ("kobart", []), ("t5", [])]
+)
+def test_a_decoder_is_scored_as_it_learns(folder_of, name, begin, tmp_path):
+  generator = kb.TextGenerator.from_checkpoint(folder_of(name))
+  tokenizer, model = generator.tokenizer, generator.model
+  candidates = ["the cat sat", "a", "sat on the mat the cat"]
+  config = json.loads(
+    (pathlib.Path(folder_of(name)) / "config.json").read_text()
+  )
+  expected = []
+  for candidate in candidates:
+    [pieces] = tokenizer.tokenize([candidate]).to_list()
+    target = [*begin, *pieces, config["eos_token_id"]]
+    read = [config["decoder_start_token_id"], *target[:-1]]
+    rows = tokenizer(["the mat"]) | {"decoder_ids": tf.constant([read])}
+    shares = tf.nn.log_softmax(model(rows)["token_logits"][0]).numpy()
+    expected.append(shares[np.arange(len(target)), target].sum())
+  found = generator.score("the mat", candidates)
+  np.testing.assert_allclose(found, expected, rtol=1e-5)
+  loaded = tf.saved_model.load(generator.export(tmp_path, max_new_tokens=8))
+  answer = loaded.signatures["score"](
+    text=tf.constant(["the mat"] * 3), candidate=tf.constant(candidates)
+  )
+  np.testing.assert_allclose(answer["score"], found, rtol=1e-5)
+  assert answer["num_tokens"][1] == len(begin) + 1 + len(
+    tokenizer.tokenize(["a"])[0]
+  )
 
 
 @pytest.mark.parametrize("name", ["gpt", "kobart"])
