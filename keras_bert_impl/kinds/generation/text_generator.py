@@ -4,15 +4,13 @@ import typing
 from collections.abc import Iterable, Sequence
 
 import keras
-import numpy as np
-import tensorflow as tf
 
-from keras_bert_impl import heads, options
-from keras_bert_impl.estimators import answering, estimator, records, typed
+from keras_bert_impl import heads
+from keras_bert_impl.estimators import records, typed
 from keras_bert_impl.kinds.generation import (
   generation_kind,
-  generation_servable,
   pair_files,
+  text_probabilities,
 )
 from keras_bert_impl.serving import servables
 
@@ -60,7 +58,7 @@ class GeneratorSettings(typed.FitSettings, total=False):
   text_column: str
 
 
-class TextGenerator(estimator.Estimator[str, list[Generated]]):
+class TextGenerator(text_probabilities.TextProbabilities[str, list[Generated]]):
   """Generates the text that follows a prompt, or what a decoder writes of it.
 
       generator = kb.TextGenerator.from_checkpoint("skt/kogpt2-base-v2")
@@ -131,89 +129,6 @@ class TextGenerator(estimator.Estimator[str, list[Generated]]):
     """
     return self._predict(prompts, batch_size, settings)
 
-  def score(
-    self, prompt: str, candidates: Sequence[str], batch_size: int = 32
-  ) -> list[float]:
-    """Returns how likely each of several texts is after a prompt.
-
-    Args:
-      prompt: str.
-      candidates: list of N str, as they would follow: of a model from left to
-        right with the blank that begins them.
-      batch_size: int, candidates at once.
-
-    Returns:
-      list of N float, the logarithm of the probability of all tokens; of a
-      decoder with that of the end.
-
-    Raises:
-      ValueError: the model has no room for a prompt with a candidate, unless
-        max_seq_length says where to cut prompts.
-    """
-    prompt = records.checked_text(prompt, "prompt")
-    candidates = records.strings_of(candidates, "candidates")
-    # So that there is as much room as can be for the prompt.
-    values = {"max_new_tokens": 1}
-    score = self._signature(values, generation_servable.SCORE)
-    found = []
-    for start in range(0, len(candidates), batch_size):
-      part = candidates[start : start + batch_size]
-      batch = {"text": [prompt] * len(part), "candidate": part}
-      batch = {name: tf.constant(values) for name, values in batch.items()}
-      answer = answering.outputs(self.checkpoint, score, batch)
-      self._check_room(answer[servables.IS_CUT].any())
-      found += answer["score"].tolist()
-    return found
-
-  def perplexity(
-    self, texts: Sequence[str], stride: int | None = None
-  ) -> float:
-    """Returns the perplexity of texts under a model from left to right.
-
-    A text is read in windows of as many tokens as the model has positions. Each
-    window begins `stride` tokens after the one before and counts the tokens
-    that no window before has counted.
-
-    Args:
-      texts: list of str.
-      stride: int; default: half of a window.
-
-    Raises:
-      ValueError: the model has a decoder, the texts have not two tokens, or
-        stride is not from 1 to the length of a window.
-
-    Source: transformers, docs/source/en/perplexity.md.
-    """
-    model, tokenizer = self._opened.model, self.tokenizer
-    if model.config.num_decoder_layers:
-      raise ValueError(
-        f"{self.checkpoint} has a decoder: perplexity is that of a model from"
-        " left to right."
-      )
-    window = model.config.max_sequence_length
-    stride = max(1, window // 2) if stride is None else stride
-    options.check_integers(f"[1, {window}]", stride=stride)
-    total, count = 0.0, 0
-    for pieces in tokenizer.tokenize([*texts]).to_list():
-      counted = 0
-      for start in range(0, max(1, len(pieces)), stride):
-        ids = np.array([pieces[start : start + window]], "int32")
-        fresh = start + ids.shape[1] - max(counted, start + 1)
-        if fresh > 0:
-          logits = model({"input_ids": ids})["token_logits"][0]
-          losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
-            ids[0, 1:], logits[:-1]
-          ).numpy()
-          total, count = total + losses[-fresh:].sum(), count + fresh
-        counted = start + ids.shape[1]
-        if counted >= len(pieces):
-          break
-    if not count:
-      raise ValueError("texts must have at least two tokens.")
-    if not np.isfinite(total):
-      raise ValueError(f"{self.checkpoint}: {servables.NO_NUMBERS}.")
-    return float(np.exp(total / count))
-
   def _answer(self, row):
     self._check_room(row[servables.IS_CUT])
     return [
@@ -222,18 +137,6 @@ class TextGenerator(estimator.Estimator[str, list[Generated]]):
         row["texts"], row["scores"], row["num_tokens"], strict=True
       )
     ]
-
-  def _check_room(self, is_cut):
-    """Raises ValueError if a text is cut that nobody said to cut."""
-    said = self.max_seq_length or self._task.get("max_seq_length")
-    if is_cut and said is None:
-      served = self._servable
-      raise ValueError(
-        f"A prompt has more than {served.max_seq_length} tokens, or no room for"
-        f" those after it, of which there may be {served.max_new_tokens}:"
-        " shorten it, lower max_new_tokens, or give max_seq_length, to which"
-        " prompts are cut then."
-      )
 
   def _example(self, record, place, number):
     text, target = record.get("text"), record.get("target")
