@@ -85,7 +85,11 @@ ORDER = (
     "keras_bert_impl.kinds.embeddings",
     "keras_bert_impl.kinds.zero_shot",
   ),
-  ("keras_bert_impl.kinds.multi_task", "keras_bert_impl.kinds.reranking"),
+  (
+    "keras_bert_impl.kinds.few_shot",
+    "keras_bert_impl.kinds.multi_task",
+    "keras_bert_impl.kinds.reranking",
+  ),
   ("keras_bert_impl.kinds",),
   ("keras_bert_impl.ablation", "keras_bert_impl.visualization"),
   ("official_tasks",),

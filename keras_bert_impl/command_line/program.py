@@ -255,7 +255,8 @@ def _check_values():
     for field in _flag_fields(config_class):
       _check_characters(field.name, flags.FLAGS[field.name].value)
     if left_out:
-      options.check_values(config_class, changed(config_class))
+      given = options.parsed(config_class, changed(config_class))
+      options.check_values(config_class, given)
     else:
       from_flags(config_class)
 

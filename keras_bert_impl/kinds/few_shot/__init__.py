@@ -1,0 +1,1 @@
+"""Questions asked after examples, of models that write texts."""
