@@ -13,6 +13,8 @@
   coreference clusters of the mentions of documents
   zero_shot   labels that come with the texts
 
+Beside them few_shot evaluates models of generation, of which it has no head.
+
 A package has the options of its kind, its files of examples and their splits,
 rows, task, scores, servable and class for Python. `<name>_kind.KIND` names them
 for the machinery below, which knows no kind by name: `runs`, `model_folders`,

@@ -63,7 +63,7 @@ def main():
       "choices": [text(1, 6) for _ in range(4)],
       "label": rng.randrange(4),
     }
-    for _ in range(30)
+    for _ in range(63)
   ]
   [example] = [{"text": text(8, 8), "choices": [text(2, 2)] * 2, "label": 1}]
   shot = f"{example['text']} {example['choices'][1]}\n\n"
@@ -113,7 +113,7 @@ def main():
     "document": document,
     "rolling": {name: float(value) for name, value in rolling.items()},
   }
-  PATH.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+  PATH.write_text(json.dumps(content, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

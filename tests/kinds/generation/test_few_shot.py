@@ -36,7 +36,7 @@ def test_scores_are_those_of_transformers_and_its_harness(words, number):
   found = words.few_shot(FIXTURE["questions"], [FIXTURE["example"]], number)
   expected = FIXTURE["expected"][str(number)]
   np.testing.assert_allclose(
-    [answer.scores for answer in found["answers"]], expected["sums"], rtol=1e-4
+    [answer.scores for answer in found["answers"]], expected["sums"], rtol=1e-5
   )
   for name in ("acc", "acc_norm", "acc_bytes"):
     assert found["scores"][name] == pytest.approx(expected[name])

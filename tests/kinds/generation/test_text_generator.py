@@ -107,6 +107,14 @@ def test_a_bert_from_left_to_right_goes_on_before_its_sep(tmp_path):
   assert found["text"] == ("" if best < 4 else tokens[best])
   share = tf.nn.log_softmax(logits[0, -1])[best]
   np.testing.assert_allclose(found["score"], share, rtol=1e-4)
+  shares = tf.nn.log_softmax(logits[0])
+  question = {"text": "the", "choices": ["cat", "the"], "label": 0}
+  [answer] = generator.few_shot([question])["answers"]
+  expected = [shares[1, 6], shares[1, 5]]
+  np.testing.assert_allclose(answer.scores, expected, rtol=1e-4)
+  bits = generator.rolling_perplexity(["the cat"])["bits_per_byte"]
+  total = -(shares[0, 5] + shares[1, 6]) / np.log(2)
+  np.testing.assert_allclose(bits, total / len("the cat"), rtol=1e-4)
 
 
 def test_settings_of_editors_are_those_of_the_search():
