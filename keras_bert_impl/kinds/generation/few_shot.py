@@ -6,6 +6,7 @@ examples with their answers, between them an empty line, then the question.
 Source: Brown et al. 2020, section 2.4; lm_eval/api/task.py.
 """
 
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +55,7 @@ def ask(
 
   The examples of a prompt are drawn by the seed and the number of the question;
   none of them is the question itself. Where the model has too few positions,
-  the first ones are left out.
+  the first ones are left out, then the beginning of the question.
 
   Args:
     generator: `text_generator.TextGenerator`.
@@ -66,8 +67,8 @@ def ask(
     batch_size: int, choices that are scored at once.
 
   Raises:
-    ValueError: there are fewer examples, a choice is empty, or a question with
-      its choices has more tokens than there is room for; names the place.
+    ValueError: there are fewer examples, a choice is empty, or has more tokens
+      than there is room for; names the place.
   """
   if num_examples > len(examples):
     raise ValueError(
@@ -135,9 +136,12 @@ def _draw(question, examples, number, seed):
 def _fitting(generator, questions, shown, separator):
   """Takes examples without room out of `shown`, the first ones first.
 
+  Where none is left, questions lose their beginnings.
+
   Returns:
     list, for each question, of lists of (prompt, choice).
   """
+  questions = [*questions]
   # A decoder begins a text of its own; others go on after a blank.
   blank = "" if generator.model.config.num_decoder_layers else _BLANK
   pairs, pending = [None] * len(questions), [*range(len(questions))]
@@ -154,13 +158,22 @@ def _fitting(generator, questions, shown, separator):
       if not has_room
     ]
     for place in pending:
-      if not shown[place]:
-        raise ValueError(
-          f"{questions[place].origin} has more tokens, with its longest choice,"
-          " than the model has room for: shorten it, or leave it out."
-        )
-      del shown[place][0]
+      if shown[place]:
+        del shown[place][0]
+      else:
+        questions[place] = _shortened(questions[place])
   return pairs
+
+
+def _shortened(question):
+  """Returns a question without the first tenth of its text."""
+  text = question.text
+  if not text:
+    raise ValueError(
+      f"{question.origin} has a choice with more tokens than the model has room"
+      " for: shorten it, or leave it out."
+    )
+  return dataclasses.replace(question, text=text[-(-len(text) // 10) :])
 
 
 def _have_room(generator, pairs):

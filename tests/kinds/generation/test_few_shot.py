@@ -106,6 +106,23 @@ def test_prompts_lose_the_first_examples_where_there_is_no_room(
   np.testing.assert_allclose(answer.scores, scores, rtol=1e-4)
 
 
+def test_a_question_without_room_loses_its_beginning(gpt):
+  generator = kb.TextGenerator.from_checkpoint(gpt)
+  texts = [f"{'é ' * 200}the cat", f"{'x' * 500} the cat"]
+  long = [QUESTION | {"text": text} for text in texts]
+  for text, answer in zip(
+    texts, generator.few_shot(long)["answers"], strict=True
+  ):
+    while True:
+      text = text[-(-len(text) // 10) :]
+      try:
+        expected = generator.score(text, [" sat", " ran"])
+        break
+      except ValueError:
+        continue
+    np.testing.assert_allclose(answer.scores, expected, rtol=1e-4)
+
+
 def test_questions_without_labels_are_answered_but_not_scored(gpt):
   generator = kb.TextGenerator.from_checkpoint(gpt)
   unknown = {name: QUESTION[name] for name in ("text", "choices")}
@@ -132,7 +149,7 @@ def test_wrong_questions_are_named(gpt, t5):
       [QUESTION, QUESTION | {"choices": ["a", "b" * 99]}],
       [QUESTION],
       1,
-      r"data\[1\] has more tokens, with its longest choice, than the model has",
+      r"data\[1\] has a choice with more tokens than the model has room for",
     ),
   ):
     with pytest.raises(ValueError, match=message):
