@@ -5,15 +5,9 @@ ops do. It gives the same ids in Python: in eager calls and in tf.data of the
 same process, but in no SavedModel.
 """
 
-import json
-
 import tensorflow as tf
-import tokenizers
 
-from keras_bert_impl.tokenizers.formats import (
-  tokenizer_json_writing,
-  vocabularies,
-)
+from keras_bert_impl.tokenizers.formats import library, vocabularies
 from keras_bert_impl.tokenizers.graph import token_pieces, tokenizer
 
 
@@ -68,29 +62,7 @@ class _Library(tf.Module):
     super().__init__(name="pipeline")
     self.vocabulary = vocabulary
     self.rules = rules
-    content = json.loads(tokenizer_json_writing.content(vocabulary, options))
-    content["post_processor"] = None
-    self._hidden = {}
-    if not vocabulary.rules:
-      # Special tokens that stand in a text are text.
-      content["added_tokens"] = []
-      if content["model"]["type"] == "Unigram":
-        self._hide_special(content["model"]["vocab"])
-    try:
-      self._library = tokenizers.Tokenizer.from_str(json.dumps(content))
-    except Exception as error:  # The library raises no narrower one.
-      raise ValueError(
-        f"{rules.not_in_graph or vocabulary.origin} The tokenizers library"
-        f" cannot read it either: {error}."
-      ) from error
-    self._library.no_truncation()
-    self._library.no_padding()
-
-  def _hide_special(self, pieces):
-    """Renames special pieces, which a text would have otherwise."""
-    for index in self.vocabulary.textless_ids:
-      self._hidden[f"\0{index}\0"] = pieces[index][0]
-      pieces[index][0] = f"\0{index}\0"
+    self._library = library.Library(vocabulary, options)
 
   @property
   def token_texts(self):
@@ -99,44 +71,32 @@ class _Library(tf.Module):
 
   def tokenize(self, texts, are_words=False):
     """Returns the ids, int32 RaggedTensor [B, (pieces)], of texts [B]."""
-    if are_words and self.vocabulary.merges and not self.rules.prepends:
-      texts = tf.where(texts == "", "", tf.strings.join([" ", texts]))
-    (ids,) = self._encode(texts, lambda found, _: (found.ids,))
+    pieces = self._library.words if are_words else self._library.pieces
+    (ids,) = _encode(texts, lambda strings: [(x,) for x in pieces(strings)])
     return ids
 
   def align(self, texts):
     """Returns the ids, starts and ends of texts [B]."""
-
-    def columns(found, text):
-      offsets = [
-        (end - len(text[begin:end].lstrip()), end)
-        for begin, end in found.offsets
-      ]
-      return found.ids, [b for b, _ in offsets], [e for _, e in offsets]
-
-    return self._encode(texts, columns, 3)
+    return _encode(texts, self._library.align, 3)
 
   def decode(self, ids):
     """Returns the texts of ids, eager int32 RaggedTensor [B, (pieces)]."""
-    texts = self._library.decode_batch(ids.to_list(), skip_special_tokens=False)
-    for hidden, token in self._hidden.items():
-      texts = [text.replace(hidden, token) for text in texts]
-    return tf.constant(texts, tf.string)
+    return tf.constant(self._library.decode(ids.to_list()), tf.string)
 
-  def _encode(self, texts, columns, number=1):
-    """Returns `number` int32 RaggedTensors of what `columns` gives of texts."""
 
-    def encode(batch):
-      strings = [text.decode("utf-8", "ignore") for text in batch.numpy()]
-      found = self._library.encode_batch(strings, add_special_tokens=False)
-      rows = [*map(columns, found, strings)]
-      lengths = [len(row[0]) for row in rows]
-      flat = [[x for row in rows for x in row[n]] for n in range(number)]
-      return (*(tf.constant(x, tf.int32) for x in flat), lengths)
+def _encode(texts, rows_of, number=1):
+  """Returns `number` int32 RaggedTensors of what `rows_of` gives of texts."""
 
-    *flat, lengths = tf.py_function(
-      encode, [texts], [tf.int32] * number + [tf.int64]
-    )
-    for values in (*flat, lengths):
-      values.set_shape([None])
-    return [tf.RaggedTensor.from_row_lengths(x, lengths) for x in flat]
+  def encode(batch):
+    strings = [text.decode("utf-8", "ignore") for text in batch.numpy()]
+    rows = rows_of(strings)
+    lengths = [len(row[0]) for row in rows]
+    flat = [[x for row in rows for x in row[n]] for n in range(number)]
+    return (*(tf.constant(x, tf.int32) for x in flat), lengths)
+
+  *flat, lengths = tf.py_function(
+    encode, [texts], [tf.int32] * number + [tf.int64]
+  )
+  for values in (*flat, lengths):
+    values.set_shape([None])
+  return [tf.RaggedTensor.from_row_lengths(x, lengths) for x in flat]

@@ -16,7 +16,7 @@ import tensorflow as tf
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints.formats import tf_format
 from keras_bert_impl.estimators import trainable
-from keras_bert_impl.serving.local import errors
+from keras_bert_impl.serving.local import saved_models
 from keras_bert_impl.training import savers
 from tests.official_tasks import scripts
 
@@ -257,7 +257,7 @@ def test_logits_that_are_no_numbers_are_an_error_and_no_label(
   served = tf.saved_model.load(version).signatures["serving_default"]
   with pytest.raises(tf.errors.InvalidArgumentError) as raised:
     served(text=tf.constant(["the cat"]))
-  message = str(errors.of_model(raised.value))
+  message = str(saved_models.refusal(raised.value))
   assert message.startswith("The model failed: The logits of the model are NaN")
 
 

@@ -50,7 +50,7 @@ class Batcher:
     """Queues a request.
 
     Args:
-      signature: `loading.Signature`.
+      signature: `signatures.Signature`.
       inputs: {name: array}.
 
     Returns:
@@ -115,9 +115,7 @@ class Batcher:
 def _joining_key(signature, inputs):
   """Returns the key that requests of a batch share, and the number of rows."""
   specs = [*signature.inputs.values(), *signature.outputs.values()]
-  has_batch_axis = all(
-    spec.shape.rank and spec.shape[0] is None for spec in specs
-  )
+  has_batch_axis = all(spec.has_batch_axis for spec in specs)
   num_rows = {array.shape[0] for array in inputs.values() if array.ndim}
   if not has_batch_axis or len(num_rows) != 1:
     return None, 0
@@ -131,7 +129,7 @@ def _answer(batch):
     answers = _run(batch)
   except Exception as error:  # The thread must go on for the others.
     if len(batch) == 1:
-      batch[0].future.set_exception(errors.of_model(error))
+      batch[0].future.set_exception(error)
       return
     for request in batch:  # Whose fault it is, each one's own run tells.
       _answer([request])

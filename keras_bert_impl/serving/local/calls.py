@@ -7,9 +7,8 @@ import json
 from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
-from keras_bert_impl.serving.local import errors, tensor_json
+from keras_bert_impl.serving.local import errors, examples, tensor_json
 
 _DEFAULT_SIGNATURE = "serving_default"
 _EXAMPLES_INPUT = "inputs"
@@ -19,7 +18,7 @@ class Call(NamedTuple):
   """One run of a signature that a request asks for.
 
   Attributes:
-    signature: `loading.Signature`.
+    signature: `signatures.Signature`.
     inputs: {name: array}.
     answer: callable that makes the JSON object of the reply of {output name:
       array}.
@@ -36,7 +35,7 @@ def read(method, body, signatures, max_text_bytes):
   Args:
     method: "predict", "classify" or "regress".
     body: bytes, JSON.
-    signatures: {name: `loading.Signature`} of the model.
+    signatures: {name: `signatures.Signature`} of the model.
     max_text_bytes: int, the longest string that is accepted.
 
   Returns:
@@ -214,7 +213,7 @@ def _serialized(context, features, max_text_bytes):
       raise errors.RequestError(
         f"An example must be a JSON object, not {tensor_json.shown(part)}."
       )
-  example = tf.train.Example()
+  example = examples.Example()
   # A feature of the example stands before the same one of the context.
   for key, value in (context | features).items():
     tensor_json.to_bytes("key", key)  # Refuses what is no text.

@@ -8,10 +8,10 @@ import binascii
 import json
 import math
 
+import ml_dtypes
 import numpy as np
-import tensorflow as tf
 
-from keras_bert_impl.serving.local import errors
+from keras_bert_impl.serving.local import errors, signatures
 
 _BASE64_KEY = "b64"
 _BYTES_SUFFIX = "_bytes"
@@ -24,7 +24,7 @@ def to_array(name, value, spec, max_text_bytes):
   Args:
     name: str, the input's, for messages.
     value: JSON value: a scalar, {"b64": str}, or lists of them.
-    spec: `tf.TensorSpec` that the array must fit.
+    spec: `signatures.Spec` that the array must fit.
     max_text_bytes: int, the longest string that is accepted.
 
   Returns:
@@ -35,7 +35,7 @@ def to_array(name, value, spec, max_text_bytes):
   """
   # Lists that numpy cannot make an axis of stay as values.
   array = np.array(value, object)
-  if not spec.shape.is_compatible_with(array.shape):
+  if not spec.fits(array.shape):
     raise errors.RequestError(
       f'Input "{name}" must have the shape {_shown_shape(spec.shape)}, where '
       f"-1 is any size, and not {_shown_shape(array.shape)}."
@@ -45,7 +45,7 @@ def to_array(name, value, spec, max_text_bytes):
     raise errors.RequestError(
       f'Input "{name}" must have lists of one length and depth.'
     )
-  if spec.dtype == tf.string:
+  if spec.dtype == signatures.STRING:
     values = [to_bytes(name, value, max_text_bytes) for value in values]
     return np.array(values, object).reshape(array.shape)
   for value in values:
@@ -53,7 +53,7 @@ def to_array(name, value, spec, max_text_bytes):
       raise errors.RequestError(
         f'Input "{name}": {shown(value)} is no {spec.dtype.name}.'
       )
-  return np.array(values, spec.dtype.as_numpy_dtype).reshape(array.shape)
+  return np.array(values, spec.dtype).reshape(array.shape)
 
 
 def to_bytes(name, value, max_bytes=math.inf):
@@ -135,19 +135,19 @@ def shown(value):
 
 
 def _shown_shape(shape):
-  sizes = tf.TensorShape(shape).as_list()
-  return str([-1 if size is None else size for size in sizes])
+  return str([-1 if size is None else size for size in shape])
 
 
 def _fits(value, dtype):
   """Returns whether a JSON value is one of a dtype that is no string."""
-  if dtype.is_bool or isinstance(value, bool):
-    return dtype.is_bool and isinstance(value, bool)
-  if dtype.is_integer:
-    return isinstance(value, int) and dtype.min <= value <= dtype.max
+  if dtype.kind == "b" or isinstance(value, bool):
+    return dtype.kind == "b" and isinstance(value, bool)
+  if dtype.kind in "iu":
+    limits = np.iinfo(dtype)
+    return isinstance(value, int) and limits.min <= value <= limits.max
   # An integer may be above every float.
   return isinstance(value, (int, float)) and not (
-    float(dtype.max) < abs(value) < math.inf
+    float(ml_dtypes.finfo(dtype).max) < abs(value) < math.inf
   )
 
 

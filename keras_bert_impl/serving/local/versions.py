@@ -24,7 +24,7 @@ class Versions:
     open_file: as of `loading.load`.
 
   Attributes:
-    current: the `loading.LoadedModel` for new requests.
+    current: the `signatures.LoadedModel` for new requests.
     states: {version: (state, error message or "")}, the highest first.
 
   Raises:

@@ -4,7 +4,6 @@ Axes: B texts, W words, U unique words, S symbols of the unique words (bytes or
 characters), T their pieces, V tokens of the vocabulary.
 """
 
-import functools
 import typing
 
 import numpy as np
@@ -14,13 +13,13 @@ from keras_bert_impl.tokenizers.formats import (
   byte_alphabet,
   characters,
   text_rules,
+  token_texts,
   tokenizer_options,
   vocabulary_files,
 )
 from keras_bert_impl.tokenizers.graph import (
   alignment,
   byte_pair_words,
-  decoding,
   merges,
   pipeline,
   steps,
@@ -270,16 +269,6 @@ class _BytePairs(_Pairs):
       texts, lambda parts: self.fold(parts, are_parts=True)
     )
 
-  @functools.cached_property
-  def token_texts(self):
-    special = {*self.vocabulary.special_ids}
-    special.update(token.index for token in self.rules.added_tokens)
-    texts = []
-    for index, token in enumerate(self.vocabulary.tokens):
-      content = None if index in special else byte_alphabet.to_bytes(token)
-      texts.append(token.encode("utf-8") if content is None else content)
-    return texts
-
   def join(self, token_texts):
     texts = tf.strings.reduce_join(token_texts, axis=-1)
     if self.rules.add_prefix:
@@ -386,10 +375,6 @@ class _CharacterPairs(_Pairs):
     rows = tf.gather(rows, tf.boolean_mask(word, is_first))
     return tf.strings.unicode_encode(parts, "UTF-8"), rows
 
-  @functools.cached_property
-  def token_texts(self):
-    return [*map(decoding.piece_text, self.vocabulary.tokens)]
-
   def _symbols(self, words):
     codes = tf.strings.unicode_decode(words, "UTF-8")
     rows, codes = tf.cast(alignment.rows_of(codes), tf.int64), codes.flat_values
@@ -435,7 +420,7 @@ def _byte(codes, sizes, place):
 def _merges_bytes(vocabulary):
   """Returns whether a merge is of the token of a byte, such as <0xE0>."""
   tokens = {token for merge in vocabulary.merges for token in merge.split(" ")}
-  return any(map(decoding.byte_of, tokens))
+  return any(map(token_texts.byte_of, tokens))
 
 
 def _byte_ids(vocabulary, outside):

@@ -7,22 +7,13 @@ import re
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenizers.formats import characters, vocabulary_files
+from keras_bert_impl.tokenizers.formats import (
+  characters,
+  token_texts,
+  vocabulary_files,
+)
 
-BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 _START = vocabulary_files.WORD_START.encode("utf-8")
-
-
-def byte_of(token):
-  """Returns the byte, bytes, that a token such as "<0x0A>" is, or None."""
-  found = BYTE_PIECE.fullmatch(token)
-  return bytes([int(found[1], 16)]) if found else None
-
-
-def piece_text(token):
-  """Returns the text of a piece of SentencePiece, bytes, with its blank."""
-  text = token.replace(vocabulary_files.WORD_START, " ").encode("utf-8")
-  return byte_of(token) or text
 
 
 def join(pipeline, ids):
@@ -72,7 +63,7 @@ def _text_of(token, steps, is_first):
     if name == "spaced":
       text = text if is_first else b" " + text
     elif name == "byte_fallback":
-      text = byte_of(token) or text
+      text = token_texts.byte_of(token) or text
     elif name == "metaspace":
       has_prefix = arguments[0] and is_first
       text = text.replace(_START, b"" if has_prefix else b" ")

@@ -7,7 +7,11 @@ import functools
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenizers.formats import text_rules, vocabulary_files
+from keras_bert_impl.tokenizers.formats import (
+  text_rules,
+  token_texts,
+  vocabulary_files,
+)
 from keras_bert_impl.tokenizers.graph import (
   added_tokens,
   alignment,
@@ -167,10 +171,10 @@ class Pipeline(tf.Module):
     """Returns the units of texts [B]; see `alignment.units_of`."""
     raise NotImplementedError
 
-  @property
+  @functools.cached_property
   def token_texts(self):
     """List of V bytes, each token as people read it."""
-    raise NotImplementedError
+    return token_texts.of(self.vocabulary)
 
   def join(self, token_texts):
     """Returns string [B] of ragged `token_texts` [B, (pieces)]."""

@@ -1,7 +1,5 @@
 """SentencePiece tokenizer in graph ops, with ALBERT's text normalisation."""
 
-import functools
-
 import numpy as np
 import sentencepiece
 import tensorflow as tf
@@ -10,13 +8,13 @@ import tensorflow_text as tf_text
 from keras_bert_impl import files
 from keras_bert_impl.tokenizers.formats import (
   piece_model,
+  token_texts,
   tokenizer_options,
   vocabularies,
   vocabulary_files,
 )
 from keras_bert_impl.tokenizers.graph import (
   alignment,
-  decoding,
   piece_op,
   pipeline,
   steps,
@@ -165,14 +163,10 @@ class _SentencePieces(pipeline.Pipeline):
     pieces = self._spell(self.split(folded))
     # One character for each byte piece: only their number matters.
     pieces = tf.strings.regex_replace(
-      pieces, f"^{decoding.BYTE_PIECE.pattern}$", "?"
+      pieces, f"^{token_texts.BYTE_PIECE.pattern}$", "?"
     )
     texts = tf.strings.reduce_join(pieces, axis=-1)
     return tf.strings.regex_replace(texts, vocabulary_files.WORD_START, "")
-
-  @functools.cached_property
-  def token_texts(self):
-    return [*map(decoding.piece_text, self.vocabulary.tokens)]
 
   def join(self, token_texts):
     texts = tf.strings.reduce_join(token_texts, axis=-1)

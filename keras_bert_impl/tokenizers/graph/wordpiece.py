@@ -122,10 +122,6 @@ class _WordPieces(pipeline.Pipeline):
     most = self.rules.max_word_characters
     return steps.hide_overlong_words(texts, most) if most else texts
 
-  @property
-  def token_texts(self):
-    return [token.encode("utf-8") for token in self.vocabulary.tokens]
-
   def join(self, token_texts):
     texts = tf.strings.reduce_join(token_texts, axis=-1, separator=" ")
     return tf.strings.regex_replace(texts, f" {_PREFIX}", "")

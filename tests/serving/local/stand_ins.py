@@ -10,7 +10,7 @@ import inspect
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.serving.local import loading
+from keras_bert_impl.serving.local import saved_models, signatures
 
 # Inputs that are lists of texts.
 _LISTS = ("choices", "labels")
@@ -26,16 +26,16 @@ class Served:
   """
 
   def __init__(self, head, information=None, **options):
-    signatures = HEADS[head](**options)
+    made = HEADS[head](**options)
     definitions = {
       name: {
         "inputs": dict.fromkeys(signature.inputs),
         "outputs": dict.fromkeys(signature.outputs),
       }
-      for name, signature in signatures.items()
+      for name, signature in made.items()
     }
-    self.current = loading.LoadedModel(
-      1, signatures, definitions, information or {}
+    self.current = signatures.LoadedModel(
+      1, made, definitions, information or {}
     )
     self.states = {1: ("AVAILABLE", "")}
 
@@ -53,7 +53,7 @@ def _spec(name, dtype=tf.string, shape=(None,)):
 def _signature(outputs, function, *inputs):
   specs = {spec.name: spec for spec in inputs or [_spec("text")]}
   outputs = dict.fromkeys(outputs, tf.TensorSpec([None]))
-  return loading.Signature(specs, outputs, function)
+  return saved_models.Signature(specs, outputs, function)
 
 
 def _in_graph(*outputs, inputs=()):
@@ -306,7 +306,7 @@ def score(text, candidate):
   return {"score": -0.5 * len(candidate), "num_tokens": 1, "is_cut": False}
 
 
-# {head: function of its options to {name: `loading.Signature`}}.
+# {head: function of its options to {name: `signatures.Signature`}}.
 HEADS = {
   "classification": classification,
   "regression": regression,

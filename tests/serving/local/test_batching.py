@@ -5,11 +5,10 @@ import time
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from keras_bert_impl.serving.local import batching, errors
+from keras_bert_impl.serving.local import batching, errors, signatures
 
-SPEC = tf.TensorSpec([None, None], tf.int32)
+SPEC = signatures.Spec(np.dtype(np.int32), (None, None))
 
 
 class Doubling:
@@ -29,14 +28,14 @@ class Doubling:
     self.is_open.wait(10)
     self.batches.append(inputs["x"].shape)
     if (inputs["x"] == 13).any():
-      raise tf.errors.InvalidArgumentError(None, None, "a thirteen")
+      raise errors.of_model("a thirteen")
     return {"y": 2 * inputs["x"]}
 
 
 class Summing(Doubling):
   """A signature whose output has no batch axis."""
 
-  outputs = {"y": tf.TensorSpec([], tf.int32)}
+  outputs = {"y": signatures.Spec(np.dtype(np.int32), ())}
 
   def run(self, inputs):
     self.batches.append(inputs["x"].shape)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.serving.local import calls, loading, tensor_json
+from keras_bert_impl.serving.local import calls, saved_models, tensor_json
 from tests.serving.local import local_server, stand_ins
 
 PREDICT = "/v1/models/toy:predict"
@@ -183,7 +183,7 @@ def test_a_context_is_part_of_every_example(client_of):
 
 def test_json_values_become_features_of_their_kind():
   spec = tf.TensorSpec([None], tf.string)
-  signature = loading.Signature({"inputs": spec}, {"outputs": spec}, None)
+  signature = saved_models.Signature({"inputs": spec}, {"outputs": spec}, None)
   body = {"examples": [{"i": 1, "b": True, "f": [1.5], "s": ["x", "y"]}]}
   call = calls.read(
     "regress", json.dumps(body).encode(), {"serving_default": signature}, 100
