@@ -32,9 +32,11 @@ with epy.lazy_imports():
     app,
     batching,
     browser_tab,
+    saved_models,
     server,
     versions,
   )
+  from keras_bert_impl.serving.small import file_signatures
   from keras_bert_impl.visualization import viewing
 
 _DEFAULT_MODEL_NAME = "model"  # as the Docker image of TensorFlow Serving
@@ -172,8 +174,11 @@ def main():
 
 
 def _open_file(folder):
-  """Returns the functions of the signatures of a LiteRT or ONNX file."""
-  return file_servables.load(folder).signatures
+  """Returns the signatures of a LiteRT or ONNX file."""
+  found = file_signatures.load(folder)
+  if found is None:  # Some heads need the graph of their SavedModel.
+    found = saved_models.of_functions(file_servables.load(folder).signatures)
+  return found
 
 
 def _draw_attention(checkpoint_dir):
@@ -198,4 +203,4 @@ def _check_packages():
 
 
 if __name__ == "__main__":
-  program.run(main, imports=("tensorflow",))
+  program.run(main, imports=())

@@ -24,6 +24,7 @@ from keras_bert_impl.checkpoints.naming import mappings, names
 from keras_bert_impl.layers.basics import kernels
 from keras_bert_impl.serving import (
   input_checks,
+  request_names,
   row_batches,
   stored_weights,
   text_row,
@@ -31,22 +32,15 @@ from keras_bert_impl.serving import (
 )
 from keras_bert_impl.tokenizers.graph import assembly
 
-# Names of a text, and of the second text of a pair, in requests.
-TEXT = "text"
-TEXT_PAIR = "text_pair"
-
-SERVING_DEFAULT = "serving_default"
-TOKEN_IDS = "token_ids"
-TF_EXAMPLE = "tf_example"
-IS_CUT = "is_cut"
-CLASSIFY = "classify"
-REGRESS = "regress"
-
-# What an answer would hide: the first class, or no answer, of such logits.
-NO_NUMBERS = (
-  "The logits of the model are NaN or infinite: its weights are damaged or have"
-  " diverged; train it again, from a lower learning rate"
-)
+TEXT = request_names.TEXT
+TEXT_PAIR = request_names.TEXT_PAIR
+SERVING_DEFAULT = request_names.SERVING_DEFAULT
+TOKEN_IDS = request_names.TOKEN_IDS
+TF_EXAMPLE = request_names.TF_EXAMPLE
+IS_CUT = request_names.IS_CUT
+CLASSIFY = request_names.CLASSIFY
+REGRESS = request_names.REGRESS
+NO_NUMBERS = request_names.NO_NUMBERS
 
 _ID_NAMES = (features.INPUT_IDS, features.INPUT_MASK, features.SEGMENT_IDS)
 

@@ -3,6 +3,7 @@
 Source: tensorflow/core/example/example.proto and feature.proto.
 """
 
+import numpy as np
 from google.protobuf import (
   descriptor_pb2,
   descriptor_pool,
@@ -95,8 +96,9 @@ def parse(serialized, specs):
     if len(spec.shape) == 1:
       if any(len(row) != 1 for row in rows):
         raise errors.of_model(errors.no_feature(name))
-      columns[name] = [row[0] for row in rows]
+      columns[name] = np.array([row[0] for row in rows], object)
     else:
       most = max(map(len, rows), default=0)
-      columns[name] = [row + [b""] * (most - len(row)) for row in rows]
+      padded = [row + [b""] * (most - len(row)) for row in rows]
+      columns[name] = np.array(padded, object).reshape(len(rows), most)
   return columns

@@ -6,14 +6,13 @@ a client has to know.
 """
 
 import dataclasses
-import importlib.util
 import os
 
 import tensorflow as tf
 
 from keras_bert_impl import choices, files, options
 from keras_bert_impl.serving import export as export_lib
-from keras_bert_impl.serving.small import graphs
+from keras_bert_impl.serving.small import graphs, runtimes
 
 FILE_NAMES = {
   choices.LITERT: "model.tflite",
@@ -155,7 +154,7 @@ def export(
       files.write_atomically(os.path.join(folder, file), content)
     servable.tokenizer.save(folder)
     description = export_lib.describe(servable, model_name) | written
-    path = os.path.join(folder, export_lib.DESCRIPTION_NAME)
+    path = os.path.join(folder, runtimes.DESCRIPTION_NAME)
     files.write_json(path, description)
 
   return export_lib.write_version(export_dir, model_name, save)
@@ -166,17 +165,7 @@ def check(file_format, weights_dtype=None):
   options.check_choice("format", file_format, (*FILE_NAMES,))
   weights_dtype = weights_dtype or "float32"
   options.check_choice("weights_dtype", weights_dtype, choices.SMALL_DTYPES)
-  check_packages(_PACKAGES[file_format], file_format)
-
-
-def check_packages(packages, extra):
-  """Raises ValueError unless packages of an extra are installed."""
-  missing = [p for p in packages if importlib.util.find_spec(p) is None]
-  if missing:
-    raise ValueError(
-      f"The format {extra} needs {', '.join(missing)}: pip install"
-      f" 'keras-bert-impl[{extra}]'"
-    )
+  runtimes.check_packages(_PACKAGES[file_format], file_format)
 
 
 def _convert(graph, file_format, weights_dtype):

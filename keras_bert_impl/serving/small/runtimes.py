@@ -1,14 +1,13 @@
 """Runs exported LiteRT and ONNX files on arrays."""
 
+import importlib.util
 import os
-import threading
 
 import numpy as np
 
 from keras_bert_impl import choices, files
-from keras_bert_impl.serving import export as export_lib
-from keras_bert_impl.serving.small import export
 
+DESCRIPTION_NAME = "model.json"
 PACKAGES = {
   choices.LITERT: ("ai_edge_litert",),
   choices.ONNX: ("onnxruntime",),
@@ -31,7 +30,7 @@ class Runtime:
   """
 
   def __init__(self, folder, num_threads=None):
-    path = os.path.join(folder, export_lib.DESCRIPTION_NAME)
+    path = os.path.join(folder, DESCRIPTION_NAME)
     self.description = files.read_json(path)
     self.axes = {
       value["name"]: value["shape"]
@@ -39,7 +38,7 @@ class Runtime:
       for value in self.description[part]
     }
     file_format = self.description["format"]
-    export.check_packages(PACKAGES[file_format], file_format)
+    check_packages(PACKAGES[file_format], file_format)
     path = files.beside(path, files.field(self.description, "file", str, path))
     files.check_exists(path)
     open_file = _onnx if file_format == choices.ONNX else _litert
@@ -77,6 +76,16 @@ class Runtime:
     }
 
 
+def check_packages(packages, extra):
+  """Raises ValueError unless packages of an extra are installed."""
+  missing = [p for p in packages if importlib.util.find_spec(p) is None]
+  if missing:
+    raise ValueError(
+      f"The format {extra} needs {', '.join(missing)}: pip install"
+      f" 'keras-bert-impl[{extra}]'"
+    )
+
+
 def _rows(inputs):
   """Yields {name: [1, L]} of the rows of inputs."""
   for index in range(len(inputs["input_ids"])):
@@ -100,30 +109,47 @@ def _onnx(path, num_threads):
 
 def _litert(path, num_threads):
   """Returns a function of {input: array}, by LiteRT."""
-  from ai_edge_litert import interpreter as interpreter_lib
-
-  interpreter = interpreter_lib.Interpreter(path, num_threads=num_threads)
-  runner = interpreter.get_signature_runner()
-  inputs_of, outputs_of = (
-    {name: value["index"] for name, value in details.items()}
-    for details in (runner.get_input_details(), runner.get_output_details())
-  )
-  lock = threading.Lock()
-  shapes = {}
+  # An interpreter is of one thread at a time: as many as there are at once.
+  idle = [_Interpreter(path, num_threads)]
 
   def run(inputs):
-    with lock:
-      if shapes != {name: x.shape for name, x in inputs.items()}:
-        for name, x in inputs.items():
-          interpreter.resize_tensor_input(inputs_of[name], x.shape)
-          shapes[name] = x.shape
-        interpreter.allocate_tensors()
-      for name, x in inputs.items():
-        interpreter.set_tensor(inputs_of[name], x)
-      interpreter.invoke()
-      return {
-        name: interpreter.get_tensor(place)
-        for name, place in outputs_of.items()
-      }
+    try:
+      one = idle.pop()
+    except IndexError:
+      one = _Interpreter(path, num_threads)
+    try:
+      return one(inputs)
+    finally:
+      idle.append(one)
 
   return run
+
+
+class _Interpreter:
+  """LiteRT's interpreter of a file, as a function of {input: array}."""
+
+  def __init__(self, path, num_threads):
+    from ai_edge_litert import interpreter
+
+    self._interpreter = interpreter.Interpreter(path, num_threads=num_threads)
+    runner = self._interpreter.get_signature_runner()
+    self._inputs, self._outputs = (
+      {name: value["index"] for name, value in details.items()}
+      for details in (runner.get_input_details(), runner.get_output_details())
+    )
+    self._shapes = {}
+
+  def __call__(self, inputs):
+    shapes = {name: x.shape for name, x in inputs.items()}
+    if self._shapes != shapes:
+      for name, shape in shapes.items():
+        self._interpreter.resize_tensor_input(self._inputs[name], shape)
+      self._interpreter.allocate_tensors()
+      self._shapes = shapes
+    for name, x in inputs.items():
+      self._interpreter.set_tensor(self._inputs[name], x)
+    self._interpreter.invoke()
+    return {
+      name: self._interpreter.get_tensor(place)
+      for name, place in self._outputs.items()
+    }

@@ -9,7 +9,24 @@ from keras_bert_impl.tokenizers.formats import (
   characters,
   tokenizer_json_writing,
   vocabularies,
+  vocabulary_files,
 )
+
+
+def is_exact(vocabulary, options):
+  """Returns whether the library gives the ids of the tokenizer in the graph.
+
+  A tokenizer.json has no place for what ALBERT does to commas after digits;
+  and the library cuts Hangul that accent stripping decomposes otherwise.
+
+  Args:
+    vocabulary: `vocabularies.Vocabulary`.
+    options: its options, as `tokenizer_options.resolve` returns them.
+  """
+  if vocabulary.rules or vocabulary.kind != vocabulary_files.SENTENCEPIECE:
+    return True
+  keeps_hangul = options.keep_accents or options.compose_hangul
+  return keeps_hangul and not options.split_digit_commas
 
 
 class Library:
@@ -28,6 +45,7 @@ class Library:
 
   def __init__(self, vocabulary, options):
     self.vocabulary = vocabulary
+    self._mark_id = vocabulary.ids.get(vocabulary_files.WORD_START)
     content = json.loads(tokenizer_json_writing.content(vocabulary, options))
     content["post_processor"] = None
     self._hidden = {}
@@ -65,8 +83,8 @@ class Library:
   def align(self, texts):
     """Returns the ids, first and last characters + 1 of texts.
 
-    The blank before a word belongs to none; both are equal for a piece that is
-    only a blank.
+    As `Tokenizer.tokenize_with_offsets`: the blank before a word belongs to
+    none.
 
     Args:
       texts: list of B str.
@@ -76,10 +94,22 @@ class Library:
     """
     found = []
     for encoding, text in zip(self._encode(texts), texts, strict=True):
-      spans = encoding.offsets
-      starts = [end - len(text[begin:end].lstrip()) for begin, end in spans]
-      found.append((encoding.ids, starts, [end for _, end in spans]))
+      ids = encoding.ids
+      spans = [
+        self._span(index, text[begin:end], begin, end)
+        for index, (begin, end) in zip(ids, encoding.offsets, strict=True)
+      ]
+      found.append((ids, [a for a, _ in spans], [b for _, b in spans]))
     return found
+
+  def _span(self, index, text, begin, end):
+    """Returns the first and the last character + 1 of a piece."""
+    shown = text.lstrip()
+    if shown and index == self._mark_id:
+      return begin, begin  # It stands before the text, not in it.
+    if not shown and self.vocabulary.kind == vocabulary_files.BYTE_BPE:
+      return begin, end
+    return end - len(shown), end
 
   def pieces_around_masks(self, texts):
     """Returns ids as `pieces`; a mask's name in a text is the mask token.
