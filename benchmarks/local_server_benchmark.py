@@ -13,10 +13,10 @@ of all its threads, which other work on the machine changes little.
 """
 
 import argparse
-import http.client
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
@@ -47,8 +47,8 @@ class _Server:
       ],
       env=os.environ | {"PYTHONPATH": str(checkout)},
     )
-    self.name = self._wait()
-    self.ask(self._connect(), "The first text.")
+    self._name = self._wait()
+    self.ask(self._connect(), self.request("The first text."))
     self.start_seconds = time.monotonic() - start
     self.start_cpu = self.cpu_seconds()
 
@@ -56,24 +56,40 @@ class _Server:
     """Returns the name of the model, once it is served."""
     while self._process.poll() is None:
       try:
-        connection = self._connect()
-        connection.request("GET", "/health")
-        return json.loads(connection.getresponse().read())["model"]
+        health = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        return json.loads(self.ask(self._connect(), health))["model"]
       except OSError:
         time.sleep(0.005)
     raise SystemExit("The server ended.")
 
   def _connect(self):
-    connection = http.client.HTTPConnection("127.0.0.1", self.port)
-    connection.connect()
-    connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection = socket.create_connection(("127.0.0.1", self.port))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 
-  def ask(self, connection, text):
-    """Returns the answer to a text."""
+  def request(self, text):
+    """Returns the request of a text, bytes."""
     body = json.dumps({"inputs": {"text": [text]}})
-    connection.request("POST", f"/v1/models/{self.name}:predict", body)
-    return json.loads(connection.getresponse().read())["outputs"]
+    return (
+      f"POST /v1/models/{self._name}:predict HTTP/1.1\r\nHost: localhost\r\n"
+      f"Content-Length: {len(body)}\r\n\r\n{body}"
+    ).encode("ascii")
+
+  @staticmethod
+  def ask(connection, request):
+    """Returns the body of the answer, bytes.
+
+    The clients run beside the server: they do no more than they have to.
+    """
+    connection.sendall(request)
+    received, missing = b"", None
+    while missing is None or missing > 0:
+      received += connection.recv(1 << 16)
+      head, end, body = received.partition(b"\r\n\r\n")
+      if end:
+        [size] = re.findall(rb"content-length: (\d+)", head.lower())
+        missing = int(size) - len(body)
+    return body
 
   def cpu_seconds(self):
     """Returns the CPU seconds of the process so far."""
@@ -90,16 +106,16 @@ class _Server:
   def answer_all(self, texts, num_connections):
     """Returns CPU ms of a request, and requests/s, of texts asked at once."""
     connections = [self._connect() for _ in range(num_connections)]
-    remaining = iter(texts)
+    remaining = iter([*map(self.request, texts)])
     lock = threading.Lock()
 
     def work(connection):
       while True:
         with lock:
-          text = next(remaining, None)
-        if text is None:
+          request = next(remaining, None)
+        if request is None:
           return
-        self.ask(connection, text)
+        self.ask(connection, request)
 
     threads = [threading.Thread(target=work, args=[c]) for c in connections]
     before, start = self.cpu_seconds(), time.monotonic()
@@ -154,7 +170,8 @@ def main():
         f"{name:10} {count:11} {min(cpu):15.2f} {max(rates):11.0f}", flush=True
       )
   for name, server in servers.items():
-    print(f"{name:10} RSS {server.memory()[0]:.0f} MB, most {server.memory()[1]:.0f}")
+    now, most = server.memory()
+    print(f"{name:10} RSS {now:.0f} MB, most {most:.0f}")
     server.stop()
 
 

@@ -18,16 +18,18 @@ takes less of the CPU where most requests hold one short text.
 import contextlib
 import dataclasses
 import importlib.util
+import os
+import pathlib
 
 from absl import logging
 from etils import epy
 
 from keras_bert_impl import options
-from keras_bert_impl.command_line import program
-from keras_bert_impl.model_folders import model_files
+from keras_bert_impl.command_line import program, startup
 
 with epy.lazy_imports():
   from keras_bert_impl.kinds import file_servables
+  from keras_bert_impl.model_folders import model_files
   from keras_bert_impl.serving.local import (
     app,
     batching,
@@ -41,6 +43,7 @@ with epy.lazy_imports():
 
 _DEFAULT_MODEL_NAME = "model"  # as the Docker image of TensorFlow Serving
 _SIZES = "[1, 2147483647]"
+_MOST_THREADS = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,9 +85,17 @@ class ServerConfig:
     interval=options.BATCH_SIZES,
   )
   batch_timeout_ms: float = options.field(
-    2.0,
-    "Milliseconds that a request waits for others to share its batch.",
+    0.0,
+    "Milliseconds that a request waits for others to share its batch, besides"
+    " the time in which the model is busy.",
     interval="[0, 60000]",
+  )
+  num_batch_threads: int | None = options.field(
+    None,
+    "Batches that run at once. Default: of LiteRT and ONNX files as many as"
+    f" there are processors, at most {_MOST_THREADS}; of SavedModels, whose ops"
+    " have threads themselves, 1.",
+    interval="[1, 1024]",
   )
   max_queue: int = options.field(
     1000,
@@ -135,10 +146,17 @@ def serve(config):
       uvicorn are not installed.
   """
   _check_packages()
+  has_graph = any(pathlib.Path(config.model_dir).glob("*/saved_model.pb"))
+  if has_graph:
+    startup.import_quietly("tensorflow")
+  num_threads = 1 if has_graph else min(os.cpu_count() or 1, _MOST_THREADS)
   with server.bind(config.host, config.port) as listener:
     served = versions.Versions(config.model_dir, _open_file)
     batcher = batching.Batcher(
-      config.max_batch_size, config.batch_timeout_ms / 1000, config.max_queue
+      config.max_batch_size,
+      config.batch_timeout_ms / 1000,
+      config.max_queue,
+      config.num_batch_threads or num_threads,
     )
     try:
       served.watch(config.poll_seconds)

@@ -39,6 +39,8 @@ _PAGE_FILES = {
   "/page.css": ("page.css", "text/css"),
   "/page.js": ("page.js", "text/javascript"),
 }
+# Bytes of requests and numbers of replies that take less than a millisecond.
+_SHORT = 2000
 # A browser takes an answer for nothing else than what it says it is.
 _HEADERS = {"X-Content-Type-Options": "nosniff"}
 _PAGE_HEADERS = _HEADERS | {
@@ -108,8 +110,8 @@ def create(
     ).routes()
   return applications.Starlette(
     routes=[
-      routing.Route("/v1/{rest:path}", api.get, methods=["GET"]),
       routing.Route("/v1/{rest:path}", api.post, methods=["POST"]),
+      routing.Route("/v1/{rest:path}", api.get, methods=["GET"]),
       routing.Route("/health", api.health),
       routing.Route("/healthz", api.health),
       routing.Route("/model.json", api.describe),
@@ -144,17 +146,15 @@ class _Api:
     name, version, method = _parts(_CALL_PATH, request)
     model = self._find(name, version)
     body = await self.read_body(request)
-    # Long requests and replies take a while to convert: off the event loop.
     limit = self._limits.text_bytes
-    call = await concurrency.run_in_threadpool(
-      calls.read, method.lower(), body, model.signatures, limit
+    call = await _converted(
+      len(body), calls.read, method.lower(), body, model.signatures, limit
     )
     outputs = await asyncio.wrap_future(
       self._batcher.submit(call.signature, call.inputs)
     )
-    return await concurrency.run_in_threadpool(
-      lambda: _json(call.answer(outputs))
-    )
+    size = sum(array.size for array in outputs.values())
+    return await _converted(size, lambda: _json(call.answer(outputs)))
 
   async def get(self, request):
     """Answers status and metadata."""
@@ -245,6 +245,16 @@ class _Api:
       },
       "metadata": {"signature_def": {"signature_def": model.signature_defs}},
     }
+
+
+async def _converted(size, convert, *arguments):
+  """Returns what `convert` returns of a request or reply of a size.
+
+  Long ones take a while: off the event loop.
+  """
+  if size <= _SHORT:
+    return convert(*arguments)
+  return await concurrency.run_in_threadpool(convert, *arguments)
 
 
 class _OriginCheck:

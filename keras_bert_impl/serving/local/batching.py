@@ -23,7 +23,7 @@ class _Request:
 
 
 class Batcher:
-  """Runs requests in one thread and joins those that can be a batch.
+  """Runs requests in threads and joins those that can be a batch.
 
   Requests of one signature whose inputs agree in all but the first axis are
   joined along it, and their outputs parted again; as in TF Serving, an output
@@ -34,17 +34,22 @@ class Batcher:
       batch of its own.
     timeout_seconds: float, how long a request may wait for others.
     max_queue: int, requests that may wait; further ones are refused.
+    num_threads: int, batches that run at once.
   """
 
-  def __init__(self, max_batch_size, timeout_seconds, max_queue):
+  def __init__(self, max_batch_size, timeout_seconds, max_queue, num_threads=1):
     self._max_batch_size = max_batch_size
     self._timeout = timeout_seconds
     self._max_queue = max_queue
     self._queue = []
     self._changed = threading.Condition()
     self._is_closed = False
-    self._thread = threading.Thread(target=self._work, name="batches")
-    self._thread.start()
+    self._threads = [
+      threading.Thread(target=self._work, name="batches")
+      for _ in range(num_threads)
+    ]
+    for thread in self._threads:
+      thread.start()
 
   def submit(self, signature, inputs):
     """Queues a request.
@@ -80,8 +85,9 @@ class Batcher:
     """Answers the queued requests, then ends."""
     with self._changed:
       self._is_closed = True
-      self._changed.notify()
-    self._thread.join()
+      self._changed.notify_all()
+    for thread in self._threads:
+      thread.join()
 
   def _work(self):
     while batch := self._next_batch():
@@ -90,16 +96,17 @@ class Batcher:
   def _next_batch(self):
     """Waits for the oldest request and those to join it; [] at the end."""
     with self._changed:
-      self._changed.wait_for(lambda: self._queue or self._is_closed)
-      if not self._queue:
-        return []
-      self._changed.wait_for(
-        lambda: self._is_closed or self._joined()[1],
-        self._queue[0].deadline - time.monotonic(),
-      )
-      batch, _ = self._joined()
-      self._queue = [r for r in self._queue if r not in batch]
-      return batch
+      while True:
+        self._changed.wait_for(lambda: self._queue or self._is_closed)
+        if not self._queue:
+          return []
+        batch, is_full = self._joined()
+        seconds = self._queue[0].deadline - time.monotonic()
+        if is_full or self._is_closed or seconds <= 0:
+          taken = {*batch}
+          self._queue = [r for r in self._queue if r not in taken]
+          return batch
+        self._changed.wait(seconds)  # Another thread may take it.
 
   def _joined(self):
     """Returns the requests that run with the oldest one, and if they do now."""

@@ -35,7 +35,8 @@ def load(folder):
     FileNotFoundError: a file is missing.
     ValueError: what runs it is not installed, or it cannot answer.
   """
-  runtime = runtimes.Runtime(folder)
+  # More threads wait for each other more than they help with short texts.
+  runtime = runtimes.Runtime(folder, num_threads=1)
   about = runtime.description
   make = _HEADS.get(about["head"])
   of_tokens = about["texts"]["framing"] == ["A"]
