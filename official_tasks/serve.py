@@ -44,6 +44,8 @@ with epy.lazy_imports():
 _DEFAULT_MODEL_NAME = "model"  # as the Docker image of TensorFlow Serving
 _SIZES = "[1, 2147483647]"
 _MOST_THREADS = 4
+_SERVER = ("starlette", "uvicorn")
+_TENSORFLOW = ("tensorflow", "tensorflow_text")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,8 +147,8 @@ def serve(config):
     ValueError: if the directory holds no model that loads, or starlette and
       uvicorn are not installed.
   """
-  _check_packages()
   has_graph = any(pathlib.Path(config.model_dir).glob("*/saved_model.pb"))
+  _check_packages(*_SERVER, *(_TENSORFLOW if has_graph else ()))
   if has_graph:
     startup.import_quietly("tensorflow")
   num_threads = 1 if has_graph else min(os.cpu_count() or 1, _MOST_THREADS)
@@ -195,6 +197,7 @@ def _open_file(folder):
   """Returns the signatures of a LiteRT or ONNX file."""
   found = file_signatures.load(folder)
   if found is None:  # Some heads need the graph of their SavedModel.
+    _check_packages(*_TENSORFLOW)
     found = saved_models.of_functions(file_servables.load(folder).signatures)
   return found
 
@@ -207,12 +210,9 @@ def _draw_attention(checkpoint_dir):
   return lambda *texts: viewer.view(*texts).html
 
 
-def _check_packages():
-  missing = [
-    name
-    for name in ("starlette", "uvicorn")
-    if importlib.util.find_spec(name) is None
-  ]
+def _check_packages(*names):
+  """Raises ValueError unless packages are installed."""
+  missing = [name for name in names if importlib.util.find_spec(name) is None]
   if missing:
     raise ValueError(
       f"serve.py needs {' and '.join(missing)}: pip install"
