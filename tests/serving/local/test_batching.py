@@ -161,3 +161,25 @@ def test_closing_answers_what_waits_and_takes_no_more():
   with pytest.raises(errors.RequestError, match="shutting down") as caught:
     batcher.submit(Doubling(), rows(1))
   assert caught.value.status == 503
+
+
+def test_several_batches_run_at_once():
+  signature = Doubling()
+  signature.is_open.clear()
+  batcher = batching.Batcher(
+    max_batch_size=4, timeout_seconds=0, max_queue=8, num_threads=2
+  )
+  futures = []
+  try:
+    for value in (1, 2):
+      signature.is_running.clear()
+      futures.append(batcher.submit(signature, rows(value)))
+      assert signature.is_running.wait(10)  # The one before has not ended.
+    futures += [batcher.submit(signature, rows(x)) for x in (3, 4)]
+    signature.is_open.set()
+    assert answers(futures) == [[2], [4], [6], [8]]
+  finally:
+    signature.is_open.set()
+    batcher.close()
+  # What waits while the threads are busy is one batch.
+  assert sorted(signature.batches) == [(1, 1), (1, 1), (2, 1)]

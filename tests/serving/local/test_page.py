@@ -318,6 +318,23 @@ def test_the_nearest_lines_are_found_and_encoded_once(page, tmp_path):
   assert page.num_requests() == 3 + 3 + 1
 
 
+def test_a_long_file_is_searched_whole_until_it_is_edited(page, tmp_path):
+  page.open("encoder")
+  path = tmp_path / "lines.txt"
+  lines = ["a long text"] * 2500
+  path.write_text("\n".join([*lines, "집"]), encoding="utf-8")
+  page.find("input[type=file]").send_keys(str(path))
+  page.wait(lambda: "Of 2501 lines the first 1000" in page.find("form").text)
+  shown = page.find("#field-lines").get_property("value")
+  assert len(shown.splitlines()) == 1000
+  page.run(text="둘")
+  assert "Texts searched: 2501." in page.find("#result").text
+  assert next(iter(page.bars())) == "집"  # The last line of all.
+  page.run(text="둘", lines="one")
+  assert "Texts searched: 1." in page.find("#result").text
+  assert "2501" not in page.find("form").text
+
+
 def test_bits_are_compared_by_those_that_are_the_same(driver):
   served = stand_ins.Served("encoder", {"precision": "binary"})
   with local_server.running(served) as url:

@@ -22,10 +22,15 @@ from keras_bert_impl.kinds import file_servables, opening
 from keras_bert_impl.kinds.texts import text_servables
 from keras_bert_impl.model_folders import model_files
 from keras_bert_impl.serving import export as saving
-from keras_bert_impl.serving.local import loading, versions
-from keras_bert_impl.serving.small import export, graphs, runtimes
+from keras_bert_impl.serving.local import versions
+from keras_bert_impl.serving.small import (
+  export,
+  file_signatures,
+  graphs,
+  runtimes,
+)
 from tests import browser, slow
-from tests.serving import all_heads, answers, toy
+from tests.serving import all_heads, toy
 
 pytest.importorskip("ai_edge_litert")
 pytest.importorskip("tf2onnx")
@@ -366,27 +371,6 @@ def test_a_model_with_ops_that_litert_lacks_is_told(tokenizer, tmp_path):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(
-  "case",
-  slow.all_but(
-    [("question_answering", "onnx"), ("token_classification", "onnx")],
-    [("fill_mask", "litert"), *((name, "onnx") for name in all_heads.NAMES)],
-  ),
-  ids="-".join,
-)
-def test_the_local_server_answers_as_with_a_saved_model(case, tmp_path):
-  name, file_format = case
-  head = all_heads.make(name, tmp_path)
-  folder = export.export(head.servable, str(tmp_path / "1"), file_format)
-  loaded = loading.load(folder, 1, lambda x: file_servables.load(x).signatures)
-  assert loaded.signatures.keys() == head.expected.keys()
-  for signature, request in head.requests.items():
-    if signature != "token_ids":
-      found = loaded.signatures[signature].run(request)
-      answers.check(found, head.expected[signature])
-
-
-@pytest.mark.integration
 def test_a_file_that_cannot_answer_is_not_served(folder, tmp_path):
   """Another model's file opens like any other, but takes no such rows."""
   about = json.loads(pathlib.Path(folder, "model.json").read_text())
@@ -400,9 +384,7 @@ def test_a_file_that_cannot_answer_is_not_served(folder, tmp_path):
     shutil.copytree(folder, tmp_path / version)
   content = export._convert(other, about["format"], "float32")
   (tmp_path / "2" / about["file"]).write_bytes(content)
-  served = versions.Versions(
-    tmp_path, lambda x: file_servables.load(x).signatures
-  )
+  served = versions.Versions(tmp_path, file_signatures.load)
   assert served.current.version == 1
   state, message = served.states[2]
   assert state == versions.END

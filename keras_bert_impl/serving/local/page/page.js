@@ -14,6 +14,8 @@ const MOST_JSON = 20000;
 const MOST_FOUND = 20;
 const ROWS_AT_ONCE = 32;
 const REQUESTS_AT_ONCE = 4;
+// Of a file a field shows so many lines: browsers take seconds for more.
+const MOST_LINES = 1000;
 const MASK = "[MASK]";
 const byId = (id) => document.getElementById(id);
 
@@ -754,7 +756,7 @@ function start(model, signature, named) {
     Object.fromEntries(
       Object.entries(fields).map(([name, { isList, input }]) => [
         name,
-        isList ? input.value.split("\n").filter((x) => x.trim()) : input.value,
+        isList ? linesOf(input).filter((x) => x.trim()) : input.value,
       ]),
     );
 
@@ -783,6 +785,7 @@ function start(model, signature, named) {
   const fill = (example) => {
     for (const [name, { input }] of Object.entries(fields)) {
       input.value = withMask(example[name] ?? "");
+      input.lines = undefined;
     }
     showCurl();
   };
@@ -865,15 +868,32 @@ function fieldsOf(head, inputNames) {
   return fields;
 }
 
-// A button that puts the text of a file into a field.
+// The lines of a field: those of a file, or what it shows.
+function linesOf(field) {
+  return field.lines ?? field.value.split("\n");
+}
+
+// A button that puts the text of a file into a field. Of a long one the field
+// shows the beginning, and holds all until it is edited.
 function filePicker(field) {
   const picker = element("input", { type: "file", "aria-label": "Open a file" });
+  const told = element("p", { class: "hint" });
+  field.addEventListener("input", () => {
+    field.lines = undefined;
+    told.textContent = "";
+  });
   picker.addEventListener("change", async () => {
     if (picker.files.length === 0) return;
-    field.value = await picker.files[0].text();
+    const lines = (await picker.files[0].text()).split("\n");
+    field.value = lines.slice(0, MOST_LINES).join("\n");
     field.dispatchEvent(new Event("input", { bubbles: true }));
+    if (lines.length <= MOST_LINES) return;
+    field.lines = lines;
+    told.textContent =
+      `Of ${lines.length} lines the first ${MOST_LINES} are shown; all are` +
+      " searched, until you edit them.";
   });
-  return picker;
+  return element("div", {}, picker, told);
 }
 
 function onKey(event) {
