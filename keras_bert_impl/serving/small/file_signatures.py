@@ -10,12 +10,22 @@ from keras_bert_impl.serving.small import (
   runtimes,
   span_answers,
   text_rows,
+  token_answers,
 )
 from keras_bert_impl.tokenizers.formats import library, vocabularies
 
-_HEADS = answers.HEADS | {
+_HEADS = {
+  heads.CLASSIFICATION: answers.Classification,
+  heads.MULTI_LABEL: answers.MultiLabel,
+  heads.REGRESSION: answers.Regression,
+  heads.MULTIPLE_CHOICE: answers.MultipleChoice,
+  heads.ZERO_SHOT: answers.ZeroShot,
   heads.QUESTION_ANSWERING: span_answers.Answers,
   heads.TOKEN_CLASSIFICATION: span_answers.Tags,
+  heads.FILL_MASK: token_answers.FillMask,
+  heads.REPLACED_TOKENS: token_answers.ReplacedTokens,
+  heads.ENCODER: token_answers.Vectors,
+  heads.SPARSE: token_answers.Sparse,
 }
 _IDS = (features.INPUT_IDS, features.INPUT_MASK, features.SEGMENT_IDS)
 # Outputs of heads that need TensorFlow: a random field, a beam.
@@ -61,15 +71,14 @@ def _signatures(head):
     name: signatures.Spec(signatures.STRING, (None,) * rank)
     for name, rank in head.inputs.items()
   }
-  on_text = _OnTexts(specs, head.outputs, head.answer)
-  found = {names.SERVING_DEFAULT: on_text, names.TOKEN_IDS: _OnIds(head)}
-  for name, (read, outputs) in head.signatures().items():
+  found = {
+    name: _OnTexts(specs, outputs, answer)
+    for name, (answer, outputs) in head.on_texts().items()
+  }
+  on_text = found[names.SERVING_DEFAULT]
+  for name, (read, outputs) in head.on_examples().items():
     found[name] = _OnExamples(name, on_text, outputs, read)
-  if hasattr(head, "token_embeddings"):
-    found["token_embeddings"] = _OnTexts(
-      specs, head.token_outputs(), head.token_embeddings
-    )
-  return found
+  return found | {names.TOKEN_IDS: _OnIds(head)}
 
 
 def _answer_one(signature, example):

@@ -45,6 +45,12 @@ class Answers(answers.Head):
       "score": (answers.FLOAT,),
       "null_score": (answers.FLOAT,),
     }
+    longest, room = self.about["max_query_length"], rows.room(2)
+    if room <= longest:
+      raise ValueError(
+        f"its rows have room for {room} tokens, but max_query_length is"
+        f" {longest}: export it with a larger fixed_length."
+      )
 
   def answer(self, text, text_pair):
     """Answers questions; see `answers.Head`."""
