@@ -1,5 +1,7 @@
 """Signatures of LiteRT and ONNX files as of SavedModels, in numpy."""
 
+import abc
+
 import numpy as np
 
 from keras_bert_impl import features, heads
@@ -127,6 +129,10 @@ class _Checked(signatures.Signature):
     found = self._answer(inputs)
     return {name: found[name] for name in self.outputs}
 
+  @abc.abstractmethod
+  def _answer(self, inputs):
+    """Returns {output: array} for checked inputs."""
+
 
 def _shown(array):
   return " ".join(map(str, array.shape))
@@ -187,4 +193,12 @@ class _OnIds(_Checked):
           f"{name} must be from 0 to {limit - 1}, but are from {values.min()}"
           f" to {values.max()}"
         )
-    return self._head.on_ids(inputs)
+    try:
+      return self._head.on_ids(inputs)
+    except errors.RequestError:
+      raise
+    except Exception as error:  # Each runtime has its own for too many ids.
+      [reason, *_] = str(error).splitlines() or [type(error).__name__]
+      raise errors.of_model(f"the file cannot read these ids: {reason}") from (
+        error
+      )
