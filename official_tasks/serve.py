@@ -28,24 +28,20 @@ from keras_bert_impl import options
 from keras_bert_impl.command_line import program, startup
 
 with epy.lazy_imports():
-  from keras_bert_impl.kinds import file_servables
+  from keras_bert_impl.kinds import file_answers
   from keras_bert_impl.model_folders import model_files
   from keras_bert_impl.serving.local import (
     app,
     batching,
     browser_tab,
-    saved_models,
     server,
     versions,
   )
-  from keras_bert_impl.serving.small import file_signatures
   from keras_bert_impl.visualization import viewing
 
 _DEFAULT_MODEL_NAME = "model"  # as the Docker image of TensorFlow Serving
 _SIZES = "[1, 2147483647]"
 _MOST_THREADS = 4
-_SERVER = ("starlette", "uvicorn")
-_TENSORFLOW = ("tensorflow", "tensorflow_text")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,12 +144,12 @@ def serve(config):
       uvicorn are not installed.
   """
   has_graph = any(pathlib.Path(config.model_dir).glob("*/saved_model.pb"))
-  _check_packages(*_SERVER, *(_TENSORFLOW if has_graph else ()))
+  _check_packages(*["tensorflow"] * has_graph, "starlette", "uvicorn")
   if has_graph:
     startup.import_quietly("tensorflow")
   num_threads = 1 if has_graph else min(os.cpu_count() or 1, _MOST_THREADS)
   with server.bind(config.host, config.port) as listener:
-    served = versions.Versions(config.model_dir, _open_file)
+    served = versions.Versions(config.model_dir, file_answers.load)
     batcher = batching.Batcher(
       config.max_batch_size,
       config.batch_timeout_ms / 1000,
@@ -191,15 +187,6 @@ def main():
   with contextlib.suppress(KeyboardInterrupt):
     serve(program.from_flags(ServerConfig))
   logging.info("The server has ended.")
-
-
-def _open_file(folder):
-  """Returns the signatures of a LiteRT or ONNX file."""
-  found = file_signatures.load(folder)
-  if found is None:  # Some heads need the graph of their SavedModel.
-    _check_packages(*_TENSORFLOW)
-    found = saved_models.of_functions(file_servables.load(folder).signatures)
-  return found
 
 
 def _draw_attention(checkpoint_dir):

@@ -52,9 +52,8 @@ ALLOWED = {
   "_get_local_replica_id": (REPLICA, strategy),
   "_use_merge_call": (REPLICA, strategy),
   "tensorflow.compiler.tf2xla.ops.gen_xla_ops": (REPLICA, None),
-  "tensorflow.core.protobuf.meta_graph_pb2": ("serving/local/loading.py", None),
   "tensorflow.core.protobuf.saved_model_pb2": (
-    "serving/local/loading.py",
+    "serving/local/saved_models.py",
     None,
   ),
   "tensorflow.lite.python.convert_phase": ("serving/small/litert.py", None),

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.kinds import file_servables, opening
+from keras_bert_impl.kinds import file_answers, opening
 from keras_bert_impl.model_folders import model_files
 from keras_bert_impl.serving.local import errors, loading, saved_models
 from keras_bert_impl.serving.small import (
@@ -185,7 +185,7 @@ def test_what_needs_the_graph_is_left_to_it(tmp_path):
   head, folder = make_folder(name, "onnx", tmp_path)
   # It strips accents: the library cuts Hangul otherwise.
   assert file_signatures.load(folder) is None
-  found = saved_models.of_functions(file_servables.load(folder).signatures)
+  found = file_answers.load(folder)
   answer = found["serving_default"].run(head.requests["serving_default"])
   answers.check(answer, head.expected["serving_default"])
   about = pathlib.Path(folder, "model.json")
@@ -212,8 +212,9 @@ class Missing:
       raise ModuleNotFoundError(f"No module named {name!r}")
 sys.meta_path.insert(0, Missing())
 import numpy as np
-from official_tasks import serve
-found = serve._open_file(sys.argv[1])["serving_default"]
+from official_tasks import serve  # Its imports are lazy.
+from keras_bert_impl.kinds import file_answers
+found = file_answers.load(sys.argv[1])["serving_default"]
 texts = np.array([b"the cat sat", b"the mat"], object)
 labels = found.run({name: texts for name in found.inputs})["label"]
 assert {*labels} <= {x.encode() for x in ("no", "\uc608", "maybe")}, labels
