@@ -269,6 +269,19 @@ def test_entities_are_coloured_and_named_with_a_legend(page):
   assert page.find("#result h2").text == "Entities: 0"
 
 
+def test_mentions_of_the_same_have_one_colour_and_number(page):
+  page.open("coreference")
+  assert page.find("h1").text == "Coreference"
+  page.run(text="🙂 Ada sold her house. She built it.")
+  # What stands within another mention is in the list alone.
+  assert page.texts(".passage mark") == ["Ada1", "her house2", "it2"]
+  first, *others = page.styles(".passage mark", "backgroundColor")
+  assert others[0] == others[1] != first
+  assert page.texts("#result ol li") == ["Ada = her", "her house = it"]
+  page.run(text="nobody")
+  assert page.find("#result h2").text == "Clusters: 0"
+
+
 def test_replaced_tokens_are_the_hotter_the_likelier(page):
   page.open("replaced_tokens")
   page.run(text="the fox 🦊 ran")
