@@ -48,12 +48,19 @@ def write(shard, origin, counts):
     "origin_hash": fingerprint(origin),
     "origin": origin,
     **counts,
-    "num_bytes": tf.io.gfile.stat(shard).length,
-    "sha256": _sha256(shard),
+    **describe(shard),
   }
   files.write_atomically(
     path_of(shard), json.dumps(content, indent=2, sort_keys=True) + "\n"
   )
+
+
+def describe(path):
+  """Returns {"num_bytes": int, "sha256": str} of a file, see `is_intact`."""
+  return {
+    "num_bytes": tf.io.gfile.stat(path).length,
+    "sha256": _sha256(path),
+  }
 
 
 def read(shard):
@@ -79,7 +86,7 @@ def read(shard):
 
 
 def is_intact(shard, content):
-  """Returns whether a shard matches its manifest."""
+  """Returns whether a file matches its manifest, or what `describe` says."""
   return (
     tf.io.gfile.exists(shard)
     and tf.io.gfile.stat(shard).length == content["num_bytes"]
@@ -112,7 +119,7 @@ def check_same_origin(shards, origin):
     content = read(shard)
     if content and content["origin_hash"] != fingerprint(origin):
       raise ValueError(
-        f"{shard} was written with {_difference(content['origin'], origin)}. "
+        f"{shard} was written with {difference(content['origin'], origin)}. "
         "Give the same values to continue it, another output_file, or delete "
         "the old shards and their manifests."
       )
@@ -139,7 +146,8 @@ def _related(shards):
   return sorted(related)
 
 
-def _difference(old, new):
+def difference(old, new):
+  """Returns the first difference of two origins, for a message."""
   # Some values count only with others; those that always count come first.
   for name in sorted(old.keys() & new.keys()) + sorted(old.keys() ^ new.keys()):
     if old.get(name) != new.get(name):

@@ -107,7 +107,7 @@ def write_shards(tasks, config):
       the pipeline failed; finished shards stay.
   """
   try:
-    _run(config, tasks, _write_shard, tasks[0].path)
+    run_each(config, tasks, _write_shard, tasks[0].path)
   finally:
     # A runner may abandon a worker that is still writing.
     shards.remove_temporaries([task.path for task in tasks])
@@ -129,7 +129,9 @@ def count_words(chunks, count, beside, config):
     ValueError: as for `make_options`. OSError: a text could not be read, or the
       pipeline failed.
   """
-  return _run(config, chunks, functools.partial(_count_chunk, count), beside)
+  return run_each(
+    config, chunks, functools.partial(_count_chunk, count), beside
+  )
 
 
 def _import_beam():
@@ -143,7 +145,7 @@ def _import_beam():
   return apache_beam
 
 
-def _run(config, elements, function, beside):
+def run_each(config, elements, function, beside):
   """Maps a function over elements on Beam's workers and returns the sum.
 
   Args:

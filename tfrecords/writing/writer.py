@@ -6,12 +6,8 @@ bytes do not depend on the number of processes or machines, and memory holds one
 chunk at a time.
 """
 
-import concurrent.futures
-import contextlib
 import dataclasses
 import itertools
-import multiprocessing
-import signal
 import time
 
 from absl import logging
@@ -21,13 +17,17 @@ from keras_bert_impl.tokenizers.formats import (
   tokenizer_options,
   vocabularies,
 )
-from keras_bert_impl.training import stopping
 from tfrecords import manifest
 from tfrecords.text import documents, sources
-from tfrecords.writing import beam_runner, packings, shards, writing_config
+from tfrecords.writing import (
+  beam_runner,
+  packings,
+  shards,
+  worker_pool,
+  writing_config,
+)
 
 _CHUNK_BYTES = 4 << 20
-_POLL_SECONDS = 0.5
 # Fields that other values of the origin cover already.
 _OTHER_NAMES = (
   "vocab_file",
@@ -247,7 +247,18 @@ def _run(tasks, num_workers, on_progress, beam):
     return
   num_workers = min(num_workers, len(tasks))
   if num_workers > 1:
-    _run_in_workers(tasks, num_workers, lambda done: on_progress(done, total))
+    # The largest first, so that all workers end at about the same time.
+    largest_first = sorted(tasks, key=lambda task: -task.num_bytes)
+    try:
+      worker_pool.run(
+        shards.write_shard,
+        largest_first,
+        num_workers,
+        lambda done: on_progress(done, total),
+      )
+    finally:
+      # Killed workers leave theirs; no process writes any more.
+      shards.remove_temporaries([task.path for task in tasks])
     return
   done = 0
 
@@ -258,77 +269,6 @@ def _run(tasks, num_workers, on_progress, beam):
 
   for task in tasks:
     shards.write_shard(task, advance)
-
-
-def _run_in_workers(tasks, num_workers, on_progress):
-  # Spawned, not forked: TensorFlow's threads do not survive a fork.
-  context = multiprocessing.get_context("spawn")
-  done = context.Value("q", 0)
-  executor = concurrent.futures.ProcessPoolExecutor(
-    num_workers, context, _start_worker, (done,)
-  )
-  try:
-    # The largest first, so that all workers end at about the same time.
-    with _starting_workers():
-      waiting = {
-        executor.submit(_write_in_worker, task)
-        for task in sorted(tasks, key=lambda task: -task.num_bytes)
-      }
-    while waiting:
-      finished, waiting = concurrent.futures.wait(
-        waiting, _POLL_SECONDS, concurrent.futures.FIRST_COMPLETED
-      )
-      for future in finished:
-        future.result()
-      on_progress(done.value)
-  except KeyboardInterrupt:
-    for worker in multiprocessing.active_children():
-      worker.kill()
-    raise
-  except concurrent.futures.process.BrokenProcessPool as error:
-    raise OSError(
-      "a worker process was killed, perhaps for lack of memory: lower "
-      f"num_workers ({num_workers}) and run the same command again. Finished "
-      "shards are kept."
-    ) from error
-  finally:
-    executor.shutdown(cancel_futures=True)
-    # Killed workers leave theirs; no process writes any more.
-    shards.remove_temporaries([task.path for task in tasks])
-
-
-@contextlib.contextmanager
-def _starting_workers():
-  """Lets only this process handle signals, and only when the block ends.
-
-  Ctrl-C reaches all processes of a terminal, but never those that start inside.
-  One whose start its parent breaks off would print a traceback.
-  """
-  before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-  try:
-    with stopping.postponed():
-      yield
-  finally:
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-_worker_progress = None
-
-
-def _start_worker(done):
-  """Prepares a worker process: one core, no GPU; it ends with its parent."""
-  global _worker_progress
-  _worker_progress = done
-  shards.prepare_worker()
-  stopping.end_with_parent()
-
-
-def _write_in_worker(task):
-  def advance(num_bytes):
-    with _worker_progress.get_lock():
-      _worker_progress.value += num_bytes
-
-  shards.write_shard(task, advance)
 
 
 def _summarize(tasks, written, seconds):

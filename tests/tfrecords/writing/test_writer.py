@@ -17,7 +17,7 @@ from keras_bert_impl.training import stopping
 from tests.tfrecords import corpus
 from tfrecords import manifest, masking_config
 from tfrecords.text import documents
-from tfrecords.writing import shards, writer, writing_config
+from tfrecords.writing import shards, worker_pool, writer, writing_config
 
 CLS, SEP, MASK = 3, 4, 5
 
@@ -565,7 +565,7 @@ def test_workers_that_are_killed_or_stopped_leave_nothing(
     def __init__(self, *unused):
       pass
 
-    def submit(self, function, task):
+    def submit(self, call, function, task):
       pathlib.Path(shards.temporary_path(task.path)).touch()
       future = concurrent.futures.Future()
       future.set_exception(error)
@@ -581,7 +581,7 @@ def test_a_worker_is_prepared_and_ends_with_its_parent(monkeypatch):
   called = []
   for module, name in (shards, "prepare_worker"), (stopping, "end_with_parent"):
     monkeypatch.setattr(module, name, functools.partial(called.append, name))
-  writer._start_worker(None)
+  worker_pool._start_worker(None)
   assert called == ["prepare_worker", "end_with_parent"]
 
 
