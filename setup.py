@@ -75,6 +75,8 @@ setuptools.setup(
     "litert": ["ai-edge-litert>=2.1"],
     # Models in files of ONNX.
     "onnx": ["onnx>=1.18", "onnxruntime>=1.20", "tf2onnx>=1.17"],
+    # Approximate search of vectors.
+    "search": ["faiss-cpu>=1.9"],
     # The local server; the protocol buffers of clients of TensorFlow Serving.
     "serving": [
       "starlette>=1.2",

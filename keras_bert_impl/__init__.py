@@ -11,6 +11,8 @@ Strings in, answers out; `fit`, `evaluate`, `predict`, `save`, `export`:
     DependencyParser, CoreferenceResolver, TextGenerator, ZeroShotClassifier
 Texts in, vectors or a ranking out:
     SentenceEncoder, SparseEncoder, MultiVectorEncoder, StaticEncoder, Reranker
+Vectors of a corpus of any size, which `encode_corpus` writes:
+    load_corpus_vectors, CorpusVectors, VectorIndex
 Checkpoints, configurations and tokenizers:
     from_checkpoint, make_encoder, EncoderConfig, load_tokenizer, export,
     electra_generator_config
@@ -82,6 +84,13 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
     merge_lora as merge_lora,
     save_lora as save_lora,
   )
+  from keras_bert_impl.kinds.embeddings.corpus.corpus_vectors import (
+    CorpusVectors as CorpusVectors,
+    load_corpus_vectors as load_corpus_vectors,
+  )
+  from keras_bert_impl.kinds.embeddings.corpus.vector_index import (
+    VectorIndex as VectorIndex,
+  )
   from keras_bert_impl.kinds.embeddings.encoders.multi_vector_encoder import (
     MultiVectorEncoder as MultiVectorEncoder,
   )
@@ -124,11 +133,17 @@ _MODULES = (
 # {name: where it stands}; other classes are those of kinds, layers and models.
 _NAMES = {
   "EncoderConfig": ("configs", "EncoderConfig"),
+  "CorpusVectors": ("kinds.embeddings.corpus.corpus_vectors", "CorpusVectors"),
   "Experiment": ("training.experiment", "Experiment"),
   "TrainingConfig": ("training.training_config", "TrainingConfig"),
+  "VectorIndex": ("kinds.embeddings.corpus.vector_index", "VectorIndex"),
   "electra_generator_config": ("models", "electra_generator_config"),
   "export": ("kinds.model_export", "export"),
   "from_checkpoint": ("models", "from_checkpoint"),
+  "load_corpus_vectors": (
+    "kinds.embeddings.corpus.corpus_vectors",
+    "load_corpus_vectors",
+  ),
   "load_lora": ("models.lora", "load_lora"),
   "load_tokenizer": ("tokenizers", "load"),
   "lora": ("models.lora", "lora"),

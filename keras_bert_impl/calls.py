@@ -153,7 +153,7 @@ RULES = {
       "a list of Keras callbacks",
     ): "callbacks",
     Rule(_of(list, tuple, set, frozenset), "names of tasks"): "token_tasks",
-    Rule(callable, "a function"): "predict embeddings",
+    Rule(callable, "a function"): "predict embeddings advance",
     Rule(has("flat_values"), "a RaggedTensor"): "pieces tokens pair_pieces",
     Rule(
       lambda value: not isinstance(value, str) or value,

@@ -62,6 +62,8 @@ FLOAT32, INT8, BINARY = "float32", "int8", "binary"
 WEIGHTS_DTYPES = ("float32", "bfloat16", "float16", INT8)
 # What exported vectors of texts consist of.
 PRECISIONS = (FLOAT32, INT8, BINARY)
+# What the vectors of a corpus consist of.
+CORPUS_PRECISIONS = (FLOAT32, "float16", INT8, BINARY)
 
 # What a model is exported as, and the dtypes of weights in files for clients.
 SAVED_MODEL, LITERT, ONNX = "saved_model", "litert", "onnx"

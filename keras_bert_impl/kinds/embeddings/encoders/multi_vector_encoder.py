@@ -117,13 +117,14 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
 
   encode = encode_document  # of `predict`
 
-  def vectors(self, texts, prompt=_DOCUMENT, batch_size=32):
+  def vectors(self, texts, prompt=_DOCUMENT, batch_size=32, advance=None):
     """Returns the vectors of texts, list of N float32 arrays [L, D].
 
     Args:
       texts: list of N str.
       prompt: "query" or "document", how texts are encoded.
       batch_size: int, texts at once.
+      advance: callable (number of texts), called after each batch, or None.
 
     Raises:
       ValueError: as `encode_query`.
@@ -137,6 +138,7 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
       texts,
       form,
       batch_size,
+      advance,
     )
 
   def similarity(self, a: typing.Any, b: typing.Any) -> np.ndarray:
@@ -225,8 +227,9 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     texts = records.strings_of(texts, "texts", may_be_empty=True)
     return self.vectors(texts, kind, batch_size)
 
-  def _vectors_of(self, kind, texts, batch_size):
-    return self.vectors(texts, kind, batch_size)
+  def vectors_of(self, kind, texts, batch_size=32, advance=None):
+    """Returns `vectors` of either kind."""
+    return self.vectors(texts, kind, batch_size, advance)
 
   def _compile(self):
     super()._compile()

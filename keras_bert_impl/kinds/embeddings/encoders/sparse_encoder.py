@@ -94,7 +94,7 @@ class SparseEncoder(text_encoder.TextEncoder):
         places.setdefault(token, len(places))
     return _matrix(a, places) @ _matrix(b, places).T
 
-  def _vectors_of(self, kind, texts, batch_size):
+  def vectors_of(self, kind, texts, batch_size=32, advance=None):
     """Returns `scipy.sparse.csr_array`s [1, V]: all of V would fill memory."""
     return text_encoder.each(
       lambda vector: scipy.sparse.csr_array(vector[None]),
@@ -102,6 +102,7 @@ class SparseEncoder(text_encoder.TextEncoder):
       texts,
       self.texts.prompt_of(kind),
       batch_size,
+      advance,
     )
 
   def _weights(self, vector, max_tokens):

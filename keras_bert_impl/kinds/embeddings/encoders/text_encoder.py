@@ -17,7 +17,10 @@ from keras_bert_impl.kinds.embeddings import (
   embedding_trainer,
   sentence_folder,
 )
-from keras_bert_impl.kinds.embeddings.encoders import encoder_training
+from keras_bert_impl.kinds.embeddings.encoders import (
+  corpus_encoder,
+  encoder_training,
+)
 from keras_bert_impl.sentences import folder_models, folders
 from keras_bert_impl.serving.small import export as small
 from keras_bert_impl.tokenizers.graph import prompts
@@ -38,7 +41,9 @@ _TEXTS_AND_PROMPT = [
 ]
 
 
-class TextEncoder(encoder_training.TrainableEncoder):
+class TextEncoder(
+  corpus_encoder.CorpusEncoder, encoder_training.TrainableEncoder
+):
   """Encodes texts; reads and writes folders of sentence-transformers. Abstract.
 
   Args:
@@ -113,7 +118,7 @@ class TextEncoder(encoder_training.TrainableEncoder):
     encoder.checkpoint = path
     return encoder
 
-  def vectors(self, texts, prompt="", batch_size=32):
+  def vectors(self, texts, prompt="", batch_size=32, advance=None):
     """Returns the whole vectors of texts, float32 array [N, D].
 
     Those of similar length are encoded together.
@@ -122,13 +127,14 @@ class TextEncoder(encoder_training.TrainableEncoder):
       texts: list of N str.
       prompt: str, to put before each.
       batch_size: int, texts at once.
+      advance: callable (number of texts), called after each batch, or None.
 
     Raises:
       ValueError: a batch_size below 1.
     """
     options.check_integers("[1, inf)", batch_size=batch_size)
     vectors = np.zeros((len(texts), self.embedding_size), np.float32)
-    for places, found in _batches(self, texts, prompt, batch_size):
+    for places, found in _batches(self, texts, prompt, batch_size, advance):
       vectors[places] = found
     return vectors
 
@@ -214,9 +220,21 @@ class TextEncoder(encoder_training.TrainableEncoder):
     with files.new_folder(path) as folder:
       folder_models.write(folder, self.model, self.texts, vocabulary, options)
 
-  def _vectors_of(self, kind, texts, batch_size):
-    """Returns the vectors of texts that are all "query" or "document"."""
-    return self.vectors(texts, self.texts.prompt_of(kind), batch_size)
+  def vectors_of(self, kind, texts, batch_size=32, advance=None):
+    """Returns the vectors of texts that are all "query" or "document".
+
+    Args:
+      kind: str.
+      texts: as of `vectors`.
+      batch_size: the same.
+      advance: the same.
+
+    Returns:
+      float32 array [N, D]; of sparse vectors list of N
+      `scipy.sparse.csr_array`s [1, V]; of late interaction of N arrays [L, D].
+    """
+    prompt = self.texts.prompt_of(kind)
+    return self.vectors(texts, prompt, batch_size, advance)
 
   def _compile(self):
     """Makes the functions of texts, into whose graphs the settings go."""
@@ -249,7 +267,7 @@ class TextEncoder(encoder_training.TrainableEncoder):
     return folder_models.load(folder, dtype)
 
 
-def _batches(encoder, texts, prompt, batch_size):
+def _batches(encoder, texts, prompt, batch_size, advance=None):
   """Yields (places in texts, float32 [n, D]) of batches of texts."""
   order = np.arange(len(texts))
   if len(texts) > batch_size:
@@ -260,6 +278,8 @@ def _batches(encoder, texts, prompt, batch_size):
     places = order[start : start + batch_size]
     batch = tf.constant([texts[place] for place in places], tf.string)
     yield places, encoder._embed(batch, prompt).numpy()
+    if advance:
+      advance(len(places))
 
 
 def _scores(encoder, examples, batch_size):
@@ -269,14 +289,14 @@ def _scores(encoder, examples, batch_size):
   found = {}
   for kind in dict.fromkeys(kind for kind, _ in keys):
     texts = [*dict.fromkeys(text for own, text in keys if own == kind)]
-    vectors = encoder._vectors_of(kind, texts, batch_size)
+    vectors = encoder.vectors_of(kind, texts, batch_size)
     found |= {(kind, text): v for text, v in zip(texts, vectors, strict=True)}
   outputs = {"embeddings": [found[key] for key in keys]}
   answers = evaluator.answers(examples, None, outputs)
   return evaluator.score(examples, answers)
 
 
-def each(keep, encoder, texts, prompt, batch_size):
+def each(keep, encoder, texts, prompt, batch_size, advance=None):
   """Returns what `keep` makes of the vector of each text, list of N.
 
   Args:
@@ -285,9 +305,10 @@ def each(keep, encoder, texts, prompt, batch_size):
     texts: list of N str.
     prompt: what the encoder's graph takes beside a batch.
     batch_size: int, texts at once.
+    advance: as of `TextEncoder.vectors`.
   """
   found = [None] * len(texts)
-  for places, vectors in _batches(encoder, texts, prompt, batch_size):
+  for places, vectors in _batches(encoder, texts, prompt, batch_size, advance):
     for place, vector in zip(places, vectors, strict=True):
       found[place] = keep(vector)
   return found
