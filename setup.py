@@ -76,7 +76,7 @@ setuptools.setup(
     # Models in files of ONNX.
     "onnx": ["onnx>=1.18", "onnxruntime>=1.20", "tf2onnx>=1.17"],
     # Approximate search of vectors.
-    "search": ["faiss-cpu>=1.9"],
+    "search": ["faiss-cpu>=1.10"],
     # The local server; the protocol buffers of clients of TensorFlow Serving.
     "serving": [
       "starlette>=1.2",
@@ -89,6 +89,7 @@ setuptools.setup(
     "tests": [
       "ai-edge-litert>=2.1",
       "basedpyright==1.40.2",
+      "faiss-cpu>=1.10",
       # What starlette's test client needs.
       "httpx2>=2",
       "huggingface-hub>=0.30",
