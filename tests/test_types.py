@@ -17,7 +17,11 @@ from keras_bert_impl import kinds, layers
 from keras_bert_impl.estimators import typed
 from keras_bert_impl.kinds.answers import question_answerer
 from keras_bert_impl.kinds.coreference import coreference_resolver
-from keras_bert_impl.kinds.embeddings.encoders import encoder_training
+from keras_bert_impl.kinds.embeddings.corpus import corpus_options
+from keras_bert_impl.kinds.embeddings.encoders import (
+  corpus_encoder,
+  encoder_training,
+)
 from keras_bert_impl.kinds.generation import text_generator
 from keras_bert_impl.kinds.parsing import dependency_parser
 from keras_bert_impl.kinds.reranking import reranker
@@ -178,6 +182,7 @@ FILES = model_files.ModelFilesConfig
     (token_tagger.TagSettings, ["tags"]),
     (question_answerer.AnswerSettings, ["answers"]),
     (encoder_training.EncoderSettings, ["embeddings"]),
+    (corpus_encoder.CorpusSettings, [corpus_options.CorpusOptions]),
     (dependency_parser.ParserSettings, ["parsing"]),
     (coreference_resolver.CoreferenceSettings, ["coreference"]),
     (text_generator.GeneratorSettings, ["generation"]),

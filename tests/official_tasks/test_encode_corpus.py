@@ -51,7 +51,7 @@ def fixture_expected(corpus, tmp_path_factory):
   folder = tmp_path_factory.mktemp("expected")
   status, out, err = scripts.run("encode_corpus", **flags(corpus, folder))
   assert status == 0, err
-  assert f"{NUM_TEXTS} texts, 1 x float32 vectors of each: about" in err
+  assert f"{NUM_TEXTS} texts, 1 vectors of each, float32: about 0.0 MB" in err
   assert "static, 6, float32" in out and out.endswith("manifest.json\n")
   return contents(folder)
 

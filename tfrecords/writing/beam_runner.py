@@ -1,4 +1,4 @@
-"""Runs data preparation on Apache Beam, on one machine or many.
+"""Runs the writing of shards on Apache Beam, on one machine or many.
 
 Workers read the text and write the shards themselves: every path must mean the
 same file on each of them, on a shared file system or in an object store. They

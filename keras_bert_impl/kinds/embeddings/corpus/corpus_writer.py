@@ -89,7 +89,8 @@ def _lay_down(source, settings, work):
   Raises:
     ValueError: a text is wrong, or an id is there twice.
   """
-  tf.io.gfile.makedirs(work)
+  if not files.is_folder(work):  # Refuses stores that are not known.
+    tf.io.gfile.makedirs(work)
   read = functools.partial(
     corpus_texts.read, source, settings.id_column, settings.text_columns
   )
@@ -160,9 +161,10 @@ def _tell_size(encoder, task, num_texts):
   texts = [text for _, text in corpus_shards.read_texts(task)[:_SAMPLE]]
   arrays = corpus_shards.arrays_of(encoder, texts, task.options)
   size = sum(x.nbytes for x in arrays.values()) / len(texts) * num_texts
+  what = "weights" if encoder.head == heads.SPARSE else "vectors"
   progress.tell(
-    f"{num_texts:,} texts, {len(arrays['vectors']) / len(texts):.3g} x"
-    f" {task.options.precision} vectors of each: about {size / 1e9:.3g} GB"
+    f"{num_texts:,} texts, {len(arrays['vectors']) / len(texts):.3g} {what} of"
+    f" each, {task.options.precision}: about {size / 1e6:,.1f} MB"
   )
 
 

@@ -68,7 +68,7 @@ class VectorIndex(calls.Public):
     return cls(vectors, index)
 
   def search(
-    self, queries: typing.Any, top_k: int = 10, depth: int = 128
+    self, queries: typing.Any, top_k: int = 10, depth: int = 256
   ) -> list[list[corpus_vectors.Found]]:
     """Finds most of the most similar texts; as `CorpusVectors.search`.
 

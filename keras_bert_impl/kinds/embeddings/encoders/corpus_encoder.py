@@ -29,10 +29,10 @@ class CorpusSettings(typing.TypedDict, total=False):
   precision: str
   runner: str | None
   shard_size: int | None
-  text_columns: Sequence[str]
+  text_columns: Sequence[str] | None
 
 
-class CorpusEncoder:
+class CorpusEncoder(calls.Public):
   """An encoder whose vectors of a corpus are written to disk. Abstract."""
 
   def encode_corpus(
