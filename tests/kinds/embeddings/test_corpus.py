@@ -234,7 +234,6 @@ def test_other_vectors_are_not_mixed(static, written):
   ):
     with pytest.raises(ValueError, match=f"has vectors of {named}"):
       static.encode_corpus(texts, written, shard_size=12, **changes)
-  shutil.rmtree(written / ".work")
   assert contents(written) == before
 
 
@@ -249,7 +248,7 @@ def test_wrong_texts_are_told_before_the_work(static, tmp_path):
   ):
     with pytest.raises(ValueError, match=message):
       static.encode_corpus(source, tmp_path / "out")
-  assert not list((tmp_path / "out").glob("vectors*"))
+  assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

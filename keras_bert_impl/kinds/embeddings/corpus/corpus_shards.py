@@ -10,8 +10,6 @@ import hashlib
 import json
 import os
 
-import tensorflow as tf
-
 from keras_bert_impl import files
 from keras_bert_impl.kinds.embeddings.corpus import (
   corpus_options,
@@ -158,8 +156,7 @@ def is_intact(folder, record):
 # An encoder takes seconds to open; a process writes many shards.
 @functools.lru_cache(maxsize=1)
 def _opened(stored):
-  with tf.device("cpu:0"):
-    encoder = stored.kind.from_checkpoint(stored.path, stored.dtype)
+  encoder = stored.kind.from_checkpoint(stored.path, stored.dtype)
   if json.dumps(facts_of(encoder)) != stored.facts:
     raise ValueError(
       f"{stored.path} holds another encoder than the one that was given: save"

@@ -114,20 +114,16 @@ class CorpusVectors(calls.Public):
     """
     options.check_integers("[1, inf)", top_k=top_k)
     queries = self.checked(queries)
-    scores = np.zeros((len(queries), 0), np.float32)
-    places, start = np.zeros((len(queries), 0), int), 0
+    best = [(np.zeros(0, int), np.zeros(0, np.float32))] * len(queries)
+    start = 0
     for block in self.blocks():
       found = self._similarities(queries, block)
-      own = np.broadcast_to(
-        np.arange(start, start + found.shape[1]), found.shape
-      )
-      scores = np.concatenate([scores, found], axis=1)
-      places = np.concatenate([places, own], axis=1)
-      order = np.argsort(-scores, axis=1, kind="stable")[:, :top_k]
-      scores = np.take_along_axis(scores, order, axis=1)
-      places = np.take_along_axis(places, order, axis=1)
+      best = [
+        _merged(*known, row, start, top_k)
+        for known, row in zip(best, found, strict=True)
+      ]
       start += found.shape[1]
-    return named(self.ids, places, scores)
+    return [named(self.ids, *row) for row in best]
 
   def checked(self, queries):
     """Returns queries as `search` compares them.
@@ -201,18 +197,34 @@ def load_corpus_vectors(
 
 
 def named(ids, places, scores):
-  """Returns what was found, list of Q lists of `Found`.
+  """Returns what was found for a query, list of `Found`.
 
   Args:
     ids: list of N str.
-    places: int [Q, K], numbers of texts; below 0 for none.
-    scores: float [Q, K].
+    places: int [K], numbers of texts; below 0 for none.
+    scores: float [K].
   """
   return [
-    [
-      {"id": ids[place], "score": float(score)}
-      for place, score in zip(*row, strict=True)
-      if place >= 0
-    ]
-    for row in zip(places, scores, strict=True)
+    {"id": ids[place], "score": float(score)}
+    for place, score in zip(places, scores, strict=True)
+    if place >= 0
   ]
+
+
+def _merged(places, scores, row, start, top_k):
+  """Returns the best places and their scores, of known ones and the next.
+
+  Args:
+    places: int [K], the best so far.
+    scores: float32 [K], falling.
+    row: float32 [n], scores of the places from `start` on.
+    start: int.
+    top_k: int, how many to return.
+  """
+  new = np.arange(len(row))
+  if len(scores) == top_k:  # Of equal ones those that are known come first.
+    new = np.flatnonzero(row > scores[-1])
+  places = np.concatenate([places, start + new])
+  scores = np.concatenate([scores, row[new]])
+  order = np.argsort(-scores, kind="stable")[:top_k]
+  return places[order], scores[order]

@@ -5,6 +5,7 @@ the hidden folder `.work` of the output. Then processes write the shards, see
 `corpus_shards`; at last manifest.json is written, and the work folder goes.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -52,7 +53,7 @@ def encode(encoder, source, output_dir, settings):
   if settings.runner:
     beam_runner.make_options(settings)  # Raises its errors before the work.
   work = os.path.join(output_dir, _WORK)
-  with locks.of_folder(output_dir):
+  with locks.of_folder(output_dir), _work_folder(work):
     laid_down = _lay_down(source, settings, work)
     tasks = [
       corpus_shards.ShardTask(output_dir, work, k, len(laid_down), settings)
@@ -69,7 +70,20 @@ def encode(encoder, source, output_dir, settings):
     content = {"format_version": FORMAT_VERSION, "model": name, **origin}
     content["shards"] = [records[task.number] for task in tasks]
     files.write_json(os.path.join(output_dir, MANIFEST), content)
-    tf.io.gfile.rmtree(work)
+
+
+@contextlib.contextmanager
+def _work_folder(path):
+  """Context of the work folder, which goes unless there is work to go on."""
+  if not files.is_folder(path):  # Refuses stores that are not known.
+    tf.io.gfile.makedirs(path)
+  try:
+    yield
+  except BaseException:
+    if not files.exists(os.path.join(path, _PLAN)):
+      tf.io.gfile.rmtree(path)
+    raise
+  tf.io.gfile.rmtree(path)
 
 
 def _filled(settings, head):
@@ -89,8 +103,6 @@ def _lay_down(source, settings, work):
   Raises:
     ValueError: a text is wrong, or an id is there twice.
   """
-  if not files.is_folder(work):  # Refuses stores that are not known.
-    tf.io.gfile.makedirs(work)
   read = functools.partial(
     corpus_texts.read, source, settings.id_column, settings.text_columns
   )

@@ -85,7 +85,9 @@ class VectorIndex(calls.Public):
     queries = np.ascontiguousarray(self.vectors.checked(queries))
     self.index.hnsw.efSearch = max(depth, top_k)
     scores, places = self.index.search(queries, top_k)
-    return corpus_vectors.named(self.vectors.ids, places, scores)
+    ids = self.vectors.ids
+    found = zip(places, scores, strict=True)
+    return [corpus_vectors.named(ids, *row) for row in found]
 
   def save(self, folder: typed.Path) -> None:
     """Writes the index into a folder that is new or empty.
