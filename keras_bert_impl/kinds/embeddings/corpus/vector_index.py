@@ -39,7 +39,7 @@ class VectorIndex(calls.Public):
     cls,
     vectors: typing.Any,
     num_neighbors: int = 32,
-    build_depth: int = 128,
+    build_depth: int = 256,
   ) -> "VectorIndex":
     """Makes an index of vectors, a shard after the other.
 
