@@ -107,3 +107,15 @@ def test_repeated_ids_are_found():
   assert ids.repeated() is None
   ids.add(["d", "b", "a"])
   assert ids.repeated() == 4
+
+
+@pytest.mark.integration
+def test_splits_of_tensorflow_datasets_are_read():
+  tfds = pytest.importorskip("tensorflow_datasets")
+  with tfds.testing.mock_data(num_examples=3):
+    source = "tfds:imdb_reviews?split=test"
+    found = read(source)
+    assert [name for name, _ in found] == ["0", "1", "2"]
+    assert read(f"{source}&feature=text") == found
+    with pytest.raises(ValueError, match=r"test\[0\] has no title; it"):
+      read(source, None, ("title",))
