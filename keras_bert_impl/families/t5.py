@@ -141,9 +141,8 @@ def write(values, config):
   form = config.hidden_act
   if config.gated_feed_forward:
     form = _GATED + ("gelu" if form == "gelu_new" else form)
-  is_whole = config.num_decoder_layers > 0
-  whole = {"is_encoder_decoder": is_whole, "use_cache": is_whole}
-  return values | {_FORM: form} | whole
+  whole = {"is_encoder_decoder": True, "use_cache": True}
+  return values | {_FORM: form} | (whole if config.num_decoder_layers else {})
 
 
 FAMILY = family.Family(
@@ -187,7 +186,9 @@ FAMILY = family.Family(
     "decoder_start_token_id": 0,
     "eos_token_id": 1,
     "is_decoder": False,
+    "is_encoder_decoder": False,
     "pad_token_id": 0,
+    "use_cache": False,
   },
   fixed={"is_decoder": False},
   defaults=DEFAULTS | HEAD_SIZE,
