@@ -48,6 +48,10 @@ PARSED = [
   {"words": ["hello", "world"], "heads": [2, 0], "relations": "dr"},
 ] * 4
 PARSED = [row | {"relations": [*row["relations"]]} for row in PARSED]
+RESOLVED = [
+  {"sentences": [["the", "cat", "sat"], ["it", "sat"]], "clusters": x}
+  for x in ([[[0, 2], [3, 4]]], [[[1, 2], [3, 4]]])
+] * 4
 # {door: (class, examples, targets or None, inputs to predict)}.
 DOORS = {
   "classes": ("TextClassifier", TEXTS, ["a", "b"] * 4, TEXTS[:3]),
@@ -66,6 +70,12 @@ DOORS = {
     [{k: row[k] for k in ("text", "choices")} for row in CHOSEN[:3]],
   ),
   "trees": ("DependencyParser", PARSED, None, TEXTS[:3]),
+  "coreference": (
+    "CoreferenceResolver",
+    RESOLVED,
+    None,
+    ["the cat sat. it sat.", "hello", "안녕 한국"],
+  ),
   "ranking": ("Reranker", [(*x, "no") for x in PAIRS], None, PAIRS[:3]),
   "vectors": ("SentenceEncoder", PAIRS[:4], None, TEXTS[:3]),
   "sparse": ("SparseEncoder", PAIRS[:4], None, TEXTS[:3]),
@@ -175,6 +185,8 @@ def test_a_family_is_fine_tuned_and_served(case, folders, tmp_path):
   settings |= {"max_unknown_share": 1.0}  # T5 has few of the words.
   if name == "MultiVectorEncoder":
     settings |= {"batch_size": 2}
+  if door == "coreference":
+    settings |= {"keep_singletons": True, "span_units": 16}
   before = answers(model, inputs) if hasattr(model, "encode") else None
   model.fit(examples, learning_rate=1e-2, **with_targets, **settings)
   found = answers(model, inputs)
