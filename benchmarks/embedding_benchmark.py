@@ -14,20 +14,27 @@ configured. This library scores both. One after the other, once per seed.
   --train --dev: pairs with scores, columns sentence1, sentence2 and score, by
     CoSENT; then the correlation with the scores of other pairs.
   --texts --dev: lines of text, each beside itself under other dropout (SimCSE).
+  --encode: lines of text, which are encoded by `encode`, by `encode_corpus` and
+    there, each round in turns: texts per CPU second. `taskset -c 0` before the
+    command gives all one thread, as threads that wait take CPU seconds, too.
 
-Printed are real tokens per second of the last epoch (its first one holds
-tracing), the peak of memory and the scores.
+Printed of training are real tokens per second of the last epoch (its first one
+holds tracing), the peak of memory and the scores.
 """
 
 import argparse
 import csv
+import itertools
 import json
 import os
 import pathlib
 import resource
 import subprocess
 import sys
+import tempfile
 import time
+
+import asked_process
 
 ROOT = pathlib.Path(__file__).parents[1]
 SCALE = 20.0  # 1 / temperature
@@ -161,6 +168,91 @@ def theirs(case):
   return times
 
 
+def encode_ours(case):
+  """Returns a function that encodes texts."""
+  import keras_bert_impl as kb
+
+  encoder = kb.SentenceEncoder.from_checkpoint(case.start)
+  return lambda texts: encoder.encode(texts, batch_size=case.batch_size)
+
+
+def encode_corpus(case):
+  """Returns a function that writes the vectors of texts."""
+  import keras_bert_impl as kb
+
+  encoder = kb.SentenceEncoder.from_checkpoint(case.start)
+
+  def encode(texts):
+    with tempfile.TemporaryDirectory() as folder:
+      vectors = encoder.encode_corpus(texts, folder, batch_size=case.batch_size)
+      return next(vectors.blocks())
+
+  return encode
+
+
+def encode_theirs(case):
+  """Returns a function that encodes texts."""
+  import sentence_transformers as library
+  import torch
+
+  torch.set_num_threads(len(os.sched_getaffinity(0)))
+  model = library.SentenceTransformer(case.start, device="cpu")
+  return lambda texts: model.encode(texts, batch_size=case.batch_size)
+
+
+ENCODERS = {
+  "encode": encode_ours,
+  "encode_corpus": encode_corpus,
+  "theirs": encode_theirs,
+}
+
+
+def encode_worker(name, case):
+  """Encodes the next texts at each line, and answers CPU seconds."""
+  case = argparse.Namespace(**json.loads(case))
+  encode = ENCODERS[name](case)
+  lines = pathlib.Path(case.encode).read_text(encoding="utf-8").splitlines()
+  texts = lines[: case.num_examples]
+  size = -(-len(texts) // case.rounds)
+  encode(texts[:size:7])  # Traces, and starts threads.
+  print("ANSWER 0", flush=True)
+  for start in range(0, len(texts), size):
+    sys.stdin.readline()
+    started = time.process_time()
+    vectors = encode(texts[start : start + size])
+    seconds = time.process_time() - started
+    print("ANSWER", seconds, len(vectors), *vectors[0][:8], flush=True)
+
+
+def compare_encoding(given):
+  """Prints texts per CPU second, and how far vectors differ."""
+  workers = {
+    name: asked_process.AskedProcess(
+      [python, __file__, "--encode_worker", name, json.dumps(vars(given))],
+      os.environ | {"PYTHONPATH": str(ROOT) if name != "theirs" else ""},
+    )
+    for name in ENCODERS
+    if (python := given.python if name == "theirs" else sys.executable)
+  }
+  totals = {name: [0, 0] for name in workers}
+  for number in range(given.rounds):
+    order = [*workers][:: (-1) ** number]
+    found = {name: workers[name].ask() for name in order}
+    for name, (seconds, texts, *_) in found.items():
+      totals[name][0] += seconds
+      totals[name][1] += texts
+    furthest = max(
+      abs(x - y)
+      for one, two in itertools.combinations(found.values(), 2)
+      for x, y in zip(one[2:], two[2:], strict=True)
+    )
+    speeds = {name: n / s for name, (s, n) in totals.items()}
+    line = ", ".join(f"{name} {x:.1f}" for name, x in speeds.items())
+    print(f"texts per CPU s: {line}; apart by {furthest:.1g}", flush=True)
+  for asked in workers.values():
+    asked.stop()
+
+
 def worker(name, case):
   """Trains one of both and prints what it took."""
   case = argparse.Namespace(**json.loads(case))
@@ -186,7 +278,10 @@ def main():
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
   )
   parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
+  parser.add_argument("--encode_worker", nargs=2, help=argparse.SUPPRESS)
   parser.add_argument("--start")
+  parser.add_argument("--encode")
+  parser.add_argument("--rounds", type=int, default=10, help="of --encode")
   parser.add_argument("--squad")
   parser.add_argument("--train")
   parser.add_argument("--texts")
@@ -204,6 +299,13 @@ def main():
   arguments = parser.parse_args()
   if arguments.worker:
     worker(*arguments.worker)
+    return
+  if arguments.encode_worker:
+    encode_worker(*arguments.encode_worker)
+    return
+  if arguments.encode:
+    arguments.work_dir = None
+    compare_encoding(arguments)
     return
   prepare(arguments)
   given = vars(arguments)

@@ -32,7 +32,8 @@ from keras_bert_impl import files
 from tfrecords.text import tfds_documents
 
 _ANY = object  # of JSON's types
-_SUFFIXES = (".tsv", ".txt", ".csv", ".jsonl", ".json")
+_JSONL = ".jsonl"
+_SUFFIXES = (".tsv", ".txt", ".csv", _JSONL, ".json")
 # What to do with files of other formats; others are to be renamed.
 _REMEDIES = dict.fromkeys(
   (".xlsx", ".xls", ".xlsm", ".ods", ".numbers"),
@@ -95,18 +96,49 @@ def read(path, columns=None, key=None, counts=None):
   """
   if path.startswith(tfds_documents.SCHEME):
     return _read_tfds(path)
-  suffix = os.path.splitext(path)[1].lower()
+  suffix = _suffix(path)
+  if suffix == _JSONL:
+    return [*iterate(path)]
   if suffix not in _SUFFIXES:
     raise ValueError(
       f"{path} must end in one of {', '.join(_SUFFIXES)}, which name its "
       f"format: {_REMEDIES.get(suffix, 'rename it')}."
     )
   text = files.read_text(path, "Data file")
-  if suffix in (".jsonl", ".json"):
-    content = _json_list(text, path, key) if suffix == ".json" else None
-    return _json_rows(content or _json_lines(text, path), path)
+  if suffix == ".json":
+    content = _json_list(text, path, key)
+    return [*_json_rows(content or _json_lines(text.split("\n"), path), path)]
   lines_of = _csv_lines if suffix == ".csv" else _tab_lines
   return _to_rows(lines_of(text, path), path, columns, counts)
+
+
+def iterate(path, columns=None):
+  """Yields the rows of a file, of .jsonl without holding more than one.
+
+  Args: as of `read`.
+
+  Raises: the same.
+  """
+  if _suffix(path) == _JSONL:
+    yield from _json_rows(_json_lines(_lines(path), path), path)
+  else:
+    yield from read(path, columns)
+
+
+def _suffix(path):
+  return os.path.splitext(path)[1].lower()
+
+
+def _lines(path):
+  """Yields the lines of a UTF-8 file."""
+  files.check_exists(path, "Data file")
+  with contextlib.closing(files.open_binary(path)) as file:
+    for number, line in enumerate(file):
+      try:
+        yield line.decode("utf-8" if number else "utf-8-sig")
+      except UnicodeDecodeError:
+        files.read_text(path)  # Its message names the line and the encoding.
+        raise
 
 
 def _read_tfds(source):
@@ -209,13 +241,11 @@ def _checked_header(fields, origin):
 
 
 def _json_rows(objects, path):
-  """Returns the rows of (number, JSON value)."""
-  rows = []
+  """Yields the rows of (number, JSON value)."""
   for number, value in objects:
     origin = f"{path}:{number}"
     files.check_type(value, dict, origin)
-    rows.append(Row(dict(_flatten(value)), origin))
-  return rows
+    yield Row(dict(_flatten(value)), origin)
 
 
 def _json_list(text, path, key):
@@ -244,9 +274,9 @@ def _json_list(text, path, key):
   return enumerate(content, start=1)
 
 
-def _json_lines(text, path):
+def _json_lines(lines, path):
   """Yields (line number, value)."""
-  for number, line in enumerate(text.split("\n"), start=1):
+  for number, line in enumerate(lines, start=1):
     if line.strip():
       yield number, files.parse_json(line, f"{path}:{number}", _ANY)
 

@@ -53,7 +53,15 @@ def read(path, columns=None, split="train"):
     ValueError: it is malformed; names file and row.
   """
   if files.is_folder(path):
-    return _read_beir(path, split)
+    examples = read_judged(path, split)
+    judged = {example.names[1] for example in examples}
+    return examples + [
+      example_types.EmbeddingExample(
+        name, None, (text,), origin=f"{path}:{name}", names=(name,)
+      )
+      for name, text in beir_documents(path)
+      if name not in judged
+    ]
   if _is_squad(path):
     return [
       example(e.id, (e.question, e.context), e.origin)
@@ -80,14 +88,36 @@ def read(path, columns=None, split="train"):
 def read_corpus(path, columns=None):
   """Returns the documents of a file or folder to search, without questions.
 
+  Args: as of `corpus_texts`.
+  """
+  return documents(corpus_texts(path, columns), path)
+
+
+def corpus_texts(path, columns=None):
+  """Yields the texts to search of a file or folder, without questions.
+
   Args:
-    path: str, a folder of BEIR, a file of SQuAD, or a table, whose last column
-      of text is taken.
+    path: str, a folder of BEIR; a file of SQuAD, or a table, whose last column
+      of text is taken. Of BEIR, and of .jsonl whose columns of texts are named,
+      one text at a time is in memory.
     columns: `Columns`.
   """
   if files.is_folder(path):
-    return documents(_beir_texts(path, _CORPUS).values(), path)
-  return documents((e.others[-1] for e in read(path, columns)), path)
+    yield from (text for _, text in beir_documents(path))
+  elif path.endswith(".jsonl") and columns and columns.texts:
+    for row in table_files.iterate(path):
+      yield example("", _texts(row, columns), row.origin).texts[-1]
+  else:
+    yield from (e.others[-1] for e in read(path, columns))
+
+
+def beir_documents(folder):
+  """Yields (id, text) of the documents of a folder of BEIR.
+
+  Raises:
+    ValueError: an id is there twice; names the line.
+  """
+  return _beir_texts(folder, _CORPUS)
 
 
 def documents(texts, origin):
@@ -165,6 +195,26 @@ def check_relevant(examples):
       f"{examples[0].origin} has no relevant document, nor has any other query:"
       " give some a grade or score above 0."
     )
+
+
+def check_searched(examples, others):
+  """Reads texts to search beside examples once, and raises their errors.
+
+  Args:
+    examples: list of `EmbeddingExample`.
+    others: list of functions that return iterables of texts.
+
+  Raises:
+    ValueError: the examples have scores and are not searched for; or a file is
+      malformed.
+  """
+  for read_texts in others:
+    for _ in read_texts():
+      if examples[0].score is not None:
+        raise ValueError(
+          f"{examples[0].origin} has a score, so nothing is searched: leave the"
+          " corpus out."
+        )
 
 
 def in_proportions(examples_of_files, weights):
@@ -324,18 +374,27 @@ def _triplets(rows, columns):
   return triplets
 
 
-def _read_beir(folder, split):
-  """Returns the judged pairs of a folder, and the other documents."""
-  corpus = _beir_texts(folder, _CORPUS)
-  queries = _beir_texts(folder, _QUERIES)
+def read_judged(folder, split):
+  """Returns the judged pairs of a folder of BEIR, list of `EmbeddingExample`.
+
+  Args:
+    folder: str.
+    split: as of `read`.
+
+  Raises: as `read`.
+  """
   paths = [
     os.path.join(folder, "qrels", f"{name}.tsv") for name in _SPLITS[split]
   ]
   path = next(filter(files.exists, paths), None)
   if path is None:
     raise FileNotFoundError(f"There is none of {', '.join(paths)}.")
-  examples, judged = [], set()
-  for row in table_files.read(path):
+  rows = table_files.read(path)
+  judged = {row.value("corpus-id") for row in rows}
+  queries = dict(_beir_texts(folder, _QUERIES))
+  corpus = {k: text for k, text in beir_documents(folder) if k in judged}
+  examples = []
+  for row in rows:
     query, document = row.value("query-id"), row.value("corpus-id")
     for name, known, file in (
       (query, queries, _QUERIES),
@@ -344,28 +403,21 @@ def _read_beir(folder, split):
       if name not in known:
         raise ValueError(f"{row.origin} has the id {name!r}, not in {file}.")
     grade = classification_data.score_of(row.value("score"), row.origin)
-    judged.add(document)
     texts = (queries[query], corpus[document])
     pair = example(query, texts, row.origin, grade=grade)
     examples.append(dataclasses.replace(pair, names=(query, document)))
-  return examples + [
-    example_types.EmbeddingExample(
-      name, None, (text,), origin=f"{folder}:{name}", names=(name,)
-    )
-    for name, text in corpus.items()
-    if name not in judged
-  ]
+  return examples
 
 
 def _beir_texts(folder, name):
-  """Returns {id: text} of a file, with the title before a text."""
-  texts = {}
-  for row in table_files.read(os.path.join(folder, name)):
+  """Yields (id, text) of a file, with the title before a text."""
+  known = set()
+  for row in table_files.iterate(os.path.join(folder, name)):
     title, own = row.values.get("title", ""), row.value("_id")
-    if own in texts:
+    if own in known:
       raise ValueError(
         f"{row.origin} has the _id {own!r} of an earlier row: give each one of"
         " its own."
       )
-    texts[own] = f"{title} {row.value('text')}".strip()
-  return texts
+    known.add(own)
+    yield own, f"{title} {row.value('text')}".strip()

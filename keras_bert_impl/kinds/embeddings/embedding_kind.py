@@ -1,9 +1,13 @@
 """Vectors of texts: the kind, whole."""
 
+import dataclasses
+import functools
+
 import keras
 
 from keras_bert_impl import heads
 from keras_bert_impl.kinds.embeddings import (
+  embedding_corpus,
   embedding_data,
   embedding_splits,
   sentence_folder,
@@ -174,8 +178,12 @@ def prepare(job, config):
   Raises:
     ValueError: as `embedding_splits.read` and `make_parts`.
   """
-  splits = embedding_splits.read(config, job.settings)
-  return kind.Prepared(make_parts(job, splits, config), splits)
+  splits, *apart = embedding_splits.read_apart(config, job.settings)
+  parts = make_parts(job, splits, config)
+  if any(apart):
+    find = functools.partial(embedding_corpus.outputs_of_run, *apart)
+    parts = dataclasses.replace(parts, more_outputs=find)
+  return kind.Prepared(parts, splits)
 
 
 KIND = kind.Kind(

@@ -1,10 +1,11 @@
 """Splits of pairs, triplets and questions: the files that scripts read."""
 
 import dataclasses
+import functools
 
 from etils import epy
 
-from keras_bert_impl import options
+from keras_bert_impl import files, options
 from keras_bert_impl.kinds.embeddings.tasks import embedding_options
 from keras_bert_impl.runs.labelled_data import labelled_splits
 
@@ -98,6 +99,43 @@ def read(config, settings):
     ValueError: a file that is needed is missing or malformed.
     FileNotFoundError: a file does not exist.
   """
+  splits = _read(config, settings, embedding_data.read)
+  for path in config.corpus_file or ():
+    if "dev" in splits:
+      splits["dev"] += embedding_data.read_corpus(path, config.table_columns)
+  return splits
+
+
+def read_apart(config, settings):
+  """Returns the splits as `read`, and what is searched beside their examples.
+
+  Args: as of `read`.
+
+  Returns:
+    {split: examples}, and named and others of `embedding_corpus.texts_beside`.
+
+  Raises: as `read`; everything has been read once.
+  """
+
+  def read_dev(path, columns, split):
+    if split == "dev" and files.is_folder(path):
+      return embedding_data.read_judged(path, split)
+    return embedding_data.read(path, columns, split)
+
+  splits = _read(config, settings, read_dev)
+  if "dev" not in splits:
+    return splits, [], []
+  named = [*filter(files.is_folder, config.dev_file or ())]
+  others = [
+    functools.partial(embedding_data.corpus_texts, path, config.table_columns)
+    for path in config.corpus_file or ()
+  ]
+  embedding_data.check_searched(splits["dev"], others)
+  return splits, named, others
+
+
+def _read(config, settings, read_examples):
+  """Returns {split: examples}, as `read`, without those of corpus_file."""
   if settings.do_predict:
     raise ValueError(
       "--do_predict is not for vectors and rerankers: use what"
@@ -115,19 +153,15 @@ def read(config, settings):
 
   def read_split(split, paths):
     columns = config.table_columns
-    parts = [embedding_data.read(path, columns, split) for path in paths]
+    parts = [read_examples(path, columns, split) for path in paths]
     if split == "train":
       weights = _weights(config, len(paths))
       return embedding_data.in_proportions(parts, weights)
     return [example for part in parts for example in part]
 
-  splits = labelled_splits.read_needed(
+  return labelled_splits.read_needed(
     settings, config.dev_fraction, find, read_split, data_sets.hold_out
   )
-  for path in config.corpus_file or ():
-    if "dev" in splits:
-      splits["dev"] += embedding_data.read_corpus(path, config.table_columns)
-  return splits
 
 
 def _weights(config, number):

@@ -1,9 +1,10 @@
 """Examples of text vectors, from Python."""
 
+import functools
 import os
 from typing import Any
 
-from keras_bert_impl import heads
+from keras_bert_impl import files, heads
 from keras_bert_impl.estimators import estimator, records
 from keras_bert_impl.kinds.embeddings import (
   embedding_data,
@@ -57,25 +58,39 @@ class VectorScorer(EmbeddingExamples, estimator.Estimator[str, Any]):
 
 
 def examples_of(data, targets=None, corpus=None, **columns):
-  """Returns the examples to score, list of `EmbeddingExample`.
+  """Returns the examples to score, and what is searched beside their texts.
 
   Args:
     data: as of `EmbeddingExamples`, or a path.
     targets: list of scores, or None.
     corpus: list of str, or a path: other texts to search; or None.
     **columns: text_columns and label_column, of a file.
+
+  Returns:
+    list of `EmbeddingExample`, and named and others of
+    `embedding_corpus.texts_beside`.
   """
   records.check_columns(columns, _FIELDS, data)
-  if isinstance(data, str | os.PathLike):
+  named = []
+  if isinstance(data, str | os.PathLike) and files.is_folder(data):
+    named = [os.fspath(data)]
+    examples = embedding_data.read_judged(*named, "dev")
+  elif isinstance(data, str | os.PathLike):
     examples = _read_file(os.fspath(data), "dev", **columns)
   else:
     found = enumerate(records.read(data, targets, _FIELDS))
     examples = [_example(record, place, k) for k, (place, record) in found]
     examples = _complete(examples)
   if isinstance(corpus, str | os.PathLike):
-    return examples + embedding_data.read_corpus(os.fspath(corpus))
-  corpus = () if corpus is None else records.strings_of(corpus, "corpus", True)
-  return examples + embedding_data.documents(corpus, "corpus")
+    path = os.fspath(corpus)
+    others = [functools.partial(embedding_data.corpus_texts, path)]
+  else:
+    corpus = records.strings_of(
+      () if corpus is None else corpus, "corpus", True
+    )
+    others = [lambda: corpus]
+  embedding_data.check_searched(examples, others)
+  return examples, named, others
 
 
 def _complete(examples):

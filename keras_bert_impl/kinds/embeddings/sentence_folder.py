@@ -35,7 +35,7 @@ def write(run):
   try:
     with files.new_folder(folder) as path:
       folder_models.write(
-        path, model, _texts(run), run.data.vocabulary, run.data.options
+        path, model, texts_of(run), run.data.vocabulary, run.data.options
       )
   except ValueError as error:
     # The checkpoints say all that is needed here.
@@ -44,7 +44,7 @@ def write(run):
   run.folder.artifacts[name.replace("_", " ")] = folder
 
 
-def _texts(run):
+def texts_of(run):
   """Returns the `folders.Texts` of a run: as it began, with its own prompts."""
   preprocessor = run.fine_tuning.preprocessor
   start, texts = run.experiment.config.init_checkpoint, folders.Texts()

@@ -113,7 +113,10 @@ def outputs(run, split):
     run.settings.members,
     run.predict,
   )
-  return found, len(rows) / (time.monotonic() - started)
+  speed = len(rows) / (time.monotonic() - started)
+  if run.fine_tuning.more_outputs:
+    found |= run.fine_tuning.more_outputs(run, split)
+  return found, speed
 
 
 def score(run, split):

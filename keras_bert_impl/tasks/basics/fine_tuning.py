@@ -252,6 +252,8 @@ class FineTuning:
       model for other programs; None where the checkpoints are all.
     used_with: {option of the servable: JSON value}, as which the model is used
       later on; another run may go on with others.
+    more_outputs: function (run, split) -> {output: object} beside those of the
+      model, for the evaluator; None without.
   """
 
   preprocessor: Preprocessor
@@ -259,6 +261,7 @@ class FineTuning:
   evaluator: Evaluator
   write_model: Callable | None = None
   used_with: dict = dataclasses.field(default_factory=dict)
+  more_outputs: Callable | None = None
 
   def describe(self):
     """Returns {name: JSON value} for servers and later runs."""

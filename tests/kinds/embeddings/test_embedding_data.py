@@ -199,5 +199,5 @@ def test_scores_are_no_texts_where_one_of_them_is_wrong(tmp_path):
 
 def test_names_of_columns_may_be_one_str(tmp_path):
   path = write(tmp_path, "pairs.tsv", "a\tb\tc", "x\ty\tz")
-  [found] = embedding_trainer.examples_of(path, text_columns="a,c")
+  [found], *_ = embedding_trainer.examples_of(path, text_columns="a,c")
   assert found.texts == ("x", "z")

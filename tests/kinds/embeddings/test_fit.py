@@ -89,7 +89,7 @@ def test_examples_are_dicts_scores_or_texts_alone():
     {"anchor": a, "positive": b, "negative": [WORDS[0], WORDS[1]]}
     for a, b in PAIRS[2:]
   ]
-  [first, *_] = embedding_trainer.examples_of(triplets)
+  [first, *_], *_ = embedding_trainer.examples_of(triplets)
   assert first.texts == (*PAIRS[2], *WORDS[:2])
   encoder.fit(WORDS, query_prompt="is: ", **SETTINGS | {"epochs": 1})
   assert encoder.texts.prompts["query"] == "is: "
@@ -162,7 +162,7 @@ def test_tuples_of_a_data_set_are_texts_and_maybe_a_score(batch_size):
   for number in (2, 3):
     data = tf.data.Dataset.from_tensor_slices(columns[:number])
     data = data.batch(batch_size) if batch_size else data
-    found = embedding_trainer.examples_of(data)
+    found, *_ = embedding_trainer.examples_of(data)
     assert [e.texts for e in found] == [*zip(*columns[:2])]
     scores = columns[2] if number == 3 else [None] * 3
     assert [e.score for e in found] == scores

@@ -45,7 +45,8 @@ def read(source, id_column=None, text_columns=None):
   """Yields each `Text` of a source.
 
   Args:
-    source: str or path as above, several with commas; or an iterable.
+    source: str or path as above, several with commas; or an iterable. A `Text`
+      is taken as it is.
     id_column: str, where files and dicts have ids; default: _id or id. Without,
       texts are numbered from 0.
     text_columns: tuple of str, the same of texts, which are joined by a blank;
@@ -58,6 +59,9 @@ def read(source, id_column=None, text_columns=None):
   text_columns = text_columns or _TEXTS
   number = -1
   for number, (item, place) in enumerate(_items(source, text_columns)):
+    if isinstance(item, Text):
+      yield item
+      continue
     own, text = None, item
     if isinstance(item, tuple) and len(item) == 2:
       own, text = item

@@ -118,8 +118,9 @@ class CorpusVectors(calls.Public):
     start = 0
     for block in self.blocks():
       found = self._similarities(queries, block)
+      places = np.arange(start, start + found.shape[1])
       best = [
-        _merged(*known, row, start, top_k)
+        embedding_scores.nearest(*known, places, row, top_k)
         for known, row in zip(best, found, strict=True)
       ]
       start += found.shape[1]
@@ -209,22 +210,3 @@ def named(ids, places, scores):
     for place, score in zip(places, scores, strict=True)
     if place >= 0
   ]
-
-
-def _merged(places, scores, row, start, top_k):
-  """Returns the best places and their scores, of known ones and the next.
-
-  Args:
-    places: int [K], the best so far.
-    scores: float32 [K], falling.
-    row: float32 [n], scores of the places from `start` on.
-    start: int.
-    top_k: int, how many to return.
-  """
-  new = np.arange(len(row))
-  if len(scores) == top_k:  # Of equal ones those that are known come first.
-    new = np.flatnonzero(row > scores[-1])
-  places = np.concatenate([places, start + new])
-  scores = np.concatenate([scores, row[new]])
-  order = np.argsort(-scores, kind="stable")[:top_k]
-  return places[order], scores[order]

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import tempfile
 import typing
 from collections.abc import Iterable, Sequence
 
@@ -13,6 +14,7 @@ from keras_bert_impl import files, heads, options, tokenizers
 from keras_bert_impl.checkpoints import hub
 from keras_bert_impl.estimators import records, typed
 from keras_bert_impl.kinds.embeddings import (
+  embedding_corpus,
   embedding_kind,
   embedding_trainer,
   sentence_folder,
@@ -155,15 +157,21 @@ class TextEncoder(
     Args:
       data: as of `fit`; a folder of BEIR is scored on its dev or test split.
       targets: as of `fit`.
-      corpus: list of str, or a file as of `fit`: other texts to search.
+      corpus: list of str, or a file as of `fit`: other texts to search, whose
+        vectors lie in a temporary folder.
       batch_size: int, texts at once.
       **columns: text_columns and label_column, of a file.
 
     Raises:
       ValueError: an example is wrong.
     """
-    examples = embedding_trainer.examples_of(data, targets, corpus, **columns)
-    return self.score(examples, batch_size)
+    found = embedding_trainer.examples_of(data, targets, corpus, **columns)
+    examples, *apart = found
+    with tempfile.TemporaryDirectory() as folder:
+      more = embedding_corpus.encoded(
+        self, examples, folder, batch_size, *apart
+      )
+      return _scores(self, examples, batch_size, more)
 
   def score(self, examples, batch_size=32):
     """Returns as `evaluate`, of a list of `EmbeddingExample`."""
@@ -282,8 +290,8 @@ def _batches(encoder, texts, prompt, batch_size, advance=None):
       advance(len(places))
 
 
-def _scores(encoder, examples, batch_size):
-  """Returns the scores of examples, {metric: float}."""
+def _scores(encoder, examples, batch_size, more=None):
+  """Returns the scores of examples, {metric: float}, by more outputs, too."""
   evaluator = embedding_kind.make_evaluator(examples, encoder.similarity_name)
   keys = [key for example in examples for key in example.keys]
   found = {}
@@ -291,7 +299,7 @@ def _scores(encoder, examples, batch_size):
     texts = [*dict.fromkeys(text for own, text in keys if own == kind)]
     vectors = encoder.vectors_of(kind, texts, batch_size)
     found |= {(kind, text): v for text, v in zip(texts, vectors, strict=True)}
-  outputs = {"embeddings": [found[key] for key in keys]}
+  outputs = {"embeddings": [found[key] for key in keys]} | (more or {})
   answers = evaluator.answers(examples, None, outputs)
   return evaluator.score(examples, answers)
 

@@ -15,6 +15,7 @@ from keras_bert_impl.metrics import classification, intervals, ranking
 from keras_bert_impl.tasks.basics import fine_tuning
 
 DEPTH = 100  # documents of each query that are ranked
+CORPUS = "corpus"  # the output of documents that are in no example
 RETRIEVAL_METRICS = (
   "ndcg@10",
   "mrr@10",
@@ -43,7 +44,7 @@ class LikenessEvaluator(text_scores.NumberEvaluator):
 
   def answers(self, examples, rows, outputs):
     """Returns the similarity of each pair, float32 [N]."""
-    vectors = _compared(outputs, self.similarity)
+    vectors = _compared(outputs[embedding_task.EMBEDDINGS], self.similarity)
     return (vectors[::2] * vectors[1::2]).sum(axis=1)
 
   def targets(self, examples):
@@ -60,7 +61,8 @@ class Rankings(NamedTuple):
 
   Attributes:
     queries: list of Q str.
-    documents: list of str; of rerankings, such a list for each query.
+    documents: list of str; of rerankings, such a list for each query; of a
+      `Corpus` {place: str} of those that are shown.
     order: int [Q, K], places in `documents`; -1 for none.
     similarities: float32 [Q, K]; NaN for none.
     grades: list of Q {place in `documents`: grade above 0}.
@@ -96,8 +98,8 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
   """Scores how well an anchor finds its positives among all other texts.
 
   The documents are all texts of the examples but the anchors, each once: where
-  they have names, each name once. A query's own document, of the same name, is
-  not ranked, as in BEIR.
+  they have names, each name once; then those of a `Corpus`. A query's own
+  document, of the same name, is not ranked, as in BEIR.
 
   Attributes:
     metrics: tuple of str, of `ranking.scores`, the main one first.
@@ -113,46 +115,60 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
     return self.metrics[0]
 
   def answers(self, examples, rows, outputs):
-    """Returns the `Rankings`."""
-    keys = [key for example in examples for key in example.keys]
-    places = {key: place for place, key in enumerate(keys)}
-    judged = judgements(examples)
+    """Returns the `Rankings`; of a `Corpus` a block at a time is in memory."""
+    judged, corpus = judgements(examples), outputs.get(CORPUS)
     queries = [judged.queries[name] for name in judged.grades]
     documents = [*judged.documents.values()]
-    products = self.products(
-      outputs,
-      [places["query", text] for text in queries],
-      [places["document", text] for text in documents],
-    )
-    numbers = {name: number for number, name in enumerate(judged.documents)}
-    own = [numbers.get(n) if judged.has_names else None for n in judged.grades]
-    order, similarities = _best(products, own, len(documents))
+    keys = [key for example in examples for key in example.keys]
+    vectors = dict(zip(keys, outputs[embedding_task.EMBEDDINGS], strict=True))
+    asked = self.compared([vectors["query", text] for text in queries])
+    blocks = [[vectors["document", text] for text in documents]]
+    names, order = [*judged.documents], None
+    if corpus:
+      blocks = itertools.chain(blocks, corpus.vectors.blocks())
+    if corpus and judged.has_names:
+      names += corpus.vectors.ids
+      order = sorted(range(len(names)), key=names.__getitem__, reverse=True)
+      names = [names[place] for place in order]
+    numbers = {name: number for number, name in enumerate(names)}
+    own = [
+      numbers.get(n, -1) if judged.has_names else -1 for n in judged.grades
+    ]
+    products = (self.products(asked, self.compared(x)) for x in blocks)
+    best, similarities = _best(products, own, order)
+    if corpus:
+      documents = corpus.shown(documents, best[:, 0], order)
     grades = [
       {numbers[name]: grade for name, grade in each.items()}
       for each in judged.grades.values()
     ]
-    names = ([*judged.grades], [*numbers]) if judged.has_names else None
-    return Rankings(queries, documents, order, similarities, grades, names)
+    names = ([*judged.grades], names) if judged.has_names else None
+    return Rankings(queries, documents, best, similarities, grades, names)
 
-  def products(self, outputs, queries, documents):
-    """Yields the similarities of some queries with all M documents.
+  def compared(self, vectors):
+    """Returns vectors as `products` takes them.
 
     Args:
-      outputs: as of `answers`.
-      queries: list of int, places in the outputs.
-      documents: list of M int.
+      vectors: N outputs of the model, as of `answers`, or sparse [N, D].
+    """
+    return _compared(vectors, self.similarity)
+
+  def products(self, queries, documents):
+    """Yields the similarities of some queries with all of M documents.
+
+    Args:
+      queries: as of `compared`.
+      documents: M of the same.
 
     Yields:
       float32 [n, M], of the next n queries.
     """
-    vectors = _compared(outputs, self.similarity)
-    compared = vectors[documents]
-    size = max(1, _NUMBERS // vectors.shape[1])
-    for start in range(0, len(queries), _QUERIES):
-      some = _dense(vectors[queries[start : start + _QUERIES]])
+    size = max(1, _NUMBERS // queries.shape[1])
+    for start in range(0, queries.shape[0], _QUERIES):
+      some = _dense(queries[start : start + _QUERIES])
       products = [
-        some @ _dense(compared[first : first + size]).T
-        for first in range(0, len(documents), size)
+        some @ _dense(documents[first : first + size]).T
+        for first in range(0, documents.shape[0], size)
       ]
       yield np.concatenate(products, axis=1)
 
@@ -276,12 +292,13 @@ def unit(vectors):
 SIMILARITIES = {"cosine": unit, "dot": lambda vectors: vectors}
 
 
-def _compared(outputs, similarity):
-  """Returns the vectors of outputs, [N, D], to take products of."""
-  vectors = outputs[embedding_task.EMBEDDINGS]
-  is_sparse = scipy.sparse.issparse(vectors[0])
-  stack = scipy.sparse.vstack if is_sparse else np.asarray
-  return SIMILARITIES[similarity](stack(vectors))
+def _compared(vectors, similarity):
+  """Returns N vectors, or sparse [N, D], as [N, D] to take products of."""
+  if not scipy.sparse.issparse(vectors):
+    is_sparse = scipy.sparse.issparse(vectors[0])
+    stack = scipy.sparse.vstack if is_sparse else np.asarray
+    vectors = stack(vectors)
+  return SIMILARITIES[similarity](vectors)
 
 
 def _dense(vectors):
@@ -289,31 +306,58 @@ def _dense(vectors):
   return vectors.toarray() if scipy.sparse.issparse(vectors) else vectors
 
 
-def _best(blocks, own, number):
+def nearest(places, values, new_places, new_values, depth):
+  """Returns the best places and their values, of known ones and new ones.
+
+  Of equal values the lowest place comes first; -inf and NaN are left out.
+
+  Args:
+    places: int [K], the best so far.
+    values: float32 [K], falling.
+    new_places: int [n].
+    new_values: float32 [n].
+    depth: int, how many to return.
+  """
+  least = values[-1] if len(values) == depth else np.finfo(np.float32).min
+  chosen = np.flatnonzero(new_values >= least)
+  if len(chosen) > depth:
+    least = np.partition(new_values[chosen], -depth)[-depth]
+    chosen = chosen[new_values[chosen] >= least]
+  places = np.concatenate([places, new_places[chosen]])
+  values = np.concatenate([values, new_values[chosen]])
+  order = np.lexsort((places, -values))[:depth]
+  return places[order], values[order]
+
+
+def _best(blocks, own, order=None):
   """Returns the best places int [Q, K] and their products float32 [Q, K].
 
   Of equal products the first come first. Less than K places end with -1, whose
   products are NaN.
 
   Args:
-    blocks: iterable of float32 [n, number].
-    own: list of Q int, the place that a query must not find, or None.
-    number: int, documents.
+    blocks: iterable, for each block of documents, of iterables of float32
+      [n, M], of the next n queries.
+    own: list of Q int, the place that a query must not find, or -1.
+    order: list of int, the numbers of the documents at the places; default:
+      themselves.
   """
-  depth = min(DEPTH, number)
-  order = np.full((len(own), depth), -1)
-  products = np.full((len(own), depth), np.nan, np.float32)
-  rows = itertools.chain.from_iterable(blocks)
-  for query, (values, forbidden) in enumerate(zip(rows, own, strict=True)):
-    values = np.array(values, np.float32)
-    if forbidden is not None:
-      values[forbidden] = -np.inf
-    least = np.partition(values, number - depth)[number - depth]
-    places = np.flatnonzero((values >= least) & (values > -np.inf))
-    best = places[np.argsort(-values[places], kind="stable")][:depth]
-    order[query, : len(best)] = best
-    products[query, : len(best)] = values[best]
-  return order, products
+  none = np.zeros(0, int), np.zeros(0, np.float32)
+  best, number = [none] * len(own), 0
+  places_of = None if order is None else np.argsort(order)
+  for block in blocks:
+    for query, values in enumerate(itertools.chain.from_iterable(block)):
+      places = np.arange(number, number + len(values))
+      places = places if order is None else places_of[places]
+      values = np.where(places == own[query], np.float32(-np.inf), values)
+      best[query] = nearest(*best[query], places, values, DEPTH)
+    number += len(values)
+  found = np.full((len(own), min(DEPTH, number)), -1)
+  products = np.full(found.shape, np.nan, np.float32)
+  for query, (places, values) in enumerate(best):
+    found[query, : len(places)] = places
+    products[query, : len(places)] = values
+  return found, products
 
 
 def _falling(values):

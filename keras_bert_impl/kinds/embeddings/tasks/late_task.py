@@ -85,11 +85,10 @@ class LateRetrievalEvaluator(embedding_scores.RetrievalEvaluator):
   similarity: str = vector_losses.MAX_SIM
   token_outputs = (embedding_task.EMBEDDINGS,)
 
-  def products(self, outputs, queries, documents):
+  def compared(self, vectors):
+    """Returns the vectors of tokens, as `RetrievalEvaluator`."""
+    return [rows[np.any(rows != 0, axis=1)] for rows in vectors]
+
+  def products(self, queries, documents):
     """Yields the similarities; as `RetrievalEvaluator`."""
-    vectors = outputs[embedding_task.EMBEDDINGS]
-    chosen = [
-      [rows[np.any(rows != 0, axis=1)] for rows in map(vectors.__getitem__, k)]
-      for k in (queries, documents)
-    ]
-    yield from max_sim.blocks(*chosen)
+    yield from max_sim.blocks(queries, documents)
