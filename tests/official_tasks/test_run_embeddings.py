@@ -1,6 +1,7 @@
 """Text vectors from files, by the script, as a user trains them."""
 
 import functools
+import json
 import pathlib
 import random
 
@@ -76,6 +77,49 @@ def test_pairs_are_learned_scored_saved_and_exported(folder):
   np.testing.assert_allclose(
     found["embeddings"], encoder.encode(text), atol=1e-5
   )
+
+
+def test_a_corpus_is_searched_by_shards_in_the_folder_of_the_run(folder):
+  rows = (folder / "pairs.tsv").read_text(encoding="utf-8").split("\n")[1:-1]
+  pairs = [row.split("\t") for row in rows]
+  beir, names = folder / "beir", ("queries", "corpus")
+  (beir / "qrels").mkdir(parents=True)
+  for name, texts in zip(names, zip(*pairs, strict=True), strict=True):
+    lines = [
+      json.dumps({"_id": f"{k}", "text": text}) for k, text in enumerate(texts)
+    ]
+    (beir / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+  judged = [f"{k}\t{63 - k}\t1" for k in range(9)]
+  qrels = "\n".join(["query-id\tcorpus-id\tscore", *judged])
+  (beir / "qrels/dev.tsv").write_text(qrels)
+  texts = {" ".join(reversed(text.split())) for _, text in pairs}
+  corpus = folder / "others.tsv"
+  corpus.write_text("\n".join(["answer", *texts, ""]), encoding="utf-8")
+  values = {
+    "train_file": folder / "pairs.tsv",
+    "dev_file": beir,
+    "corpus_file": corpus,
+    "do_eval": True,
+  }
+
+  def run(**more):
+    status, _, err = scripts.run(
+      "run_embeddings", **flags(folder, "searched", **values, **more)
+    )
+    assert status == 0, err
+    [vectors] = (folder / "searched/dev").glob("corpus-*")
+    scores = scripts.results(folder / "searched")["eval"]["dev"]["scores"]
+    return vectors, (vectors / "manifest.json").stat().st_mtime_ns, scores
+
+  first = run(do_train=True, early_stopping_patience=2, num_train_epochs=2)
+  vectors = kb.load_corpus_vectors(first[0], check_hashes=True)
+  assert vectors.ids[:55] == [str(k) for k in range(55)]
+  assert vectors.ids[55:] == [f"corpus-0-{k}" for k in range(len(texts))]
+  encoder = kb.SentenceEncoder.from_checkpoint(folder / "searched")
+  expected = encoder.evaluate(str(beir), corpus=str(corpus))
+  assert first[2] == pytest.approx(expected, abs=1e-6)
+  again = run()
+  assert (again[0], again[2]) == (first[0], first[2])
 
 
 def test_what_cannot_be_learned_is_one_line(folder):

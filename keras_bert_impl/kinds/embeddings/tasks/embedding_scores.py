@@ -130,12 +130,13 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
       names += corpus.vectors.ids
       order = sorted(range(len(names)), key=names.__getitem__, reverse=True)
       names = [names[place] for place in order]
-    numbers = {name: number for number, name in enumerate(names)}
+    wanted = {*judged.documents, *judged.grades}
+    numbers = {name: k for k, name in enumerate(names) if name in wanted}
     own = [
       numbers.get(n, -1) if judged.has_names else -1 for n in judged.grades
     ]
-    products = (self.products(asked, self.compared(x)) for x in blocks)
-    best, similarities = _best(products, own, order)
+    found = (self.products(asked, self.compared(block)) for block in blocks)
+    best, similarities = _best(found, own, order)
     if corpus:
       documents = corpus.shown(documents, best[:, 0], order)
     grades = [
