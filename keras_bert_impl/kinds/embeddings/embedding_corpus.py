@@ -44,21 +44,16 @@ class Corpus(NamedTuple):
   texts: Callable
 
   def shown(self, documents, places, order=None):
-    """Returns the texts at places, and those of the examples, {place: str}.
+    """Returns the texts at places, {place: str}.
 
     Args:
       documents: list of str, those of the examples, which come first.
-      places: int [Q].
+      places: iterable of int, below 0 for none.
       order: list of int, the numbers at the places; default: themselves.
     """
-    numbers = range(len(documents) + len(self.vectors))
-    place_of = dict(zip(order or numbers, numbers, strict=True))
-    wanted, found = {*places.tolist()}, {}
+    numbers = {order[k] if order else k: k for k in places if k >= 0}
     texts = itertools.chain(documents, (text.text for text in self.texts()))
-    for number, text in enumerate(texts):
-      if number < len(documents) or place_of[number] in wanted:
-        found[place_of[number]] = text
-    return found
+    return {numbers[k]: text for k, text in enumerate(texts) if k in numbers}
 
 
 @dataclasses.dataclass(frozen=True)

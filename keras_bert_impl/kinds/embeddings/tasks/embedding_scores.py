@@ -138,7 +138,8 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
     found = (self.products(asked, self.compared(block)) for block in blocks)
     best, similarities = _best(found, own, order)
     if corpus:
-      documents = corpus.shown(documents, best[:, 0], order)
+      shown = {*best[:, 0].tolist(), *numbers.values()}
+      documents = corpus.shown(documents, shown, order)
     grades = [
       {numbers[name]: grade for name, grade in each.items()}
       for each in judged.grades.values()
