@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from keras_bert_impl import choices, features
 from keras_bert_impl.kinds import file_servables, scorer
-from keras_bert_impl.serving.small import export as small
 from keras_bert_impl.serving.small import runtimes
 from keras_bert_impl.training import run_results
 
@@ -40,7 +39,7 @@ class Comparison:
     self, servable, checkpoint, path, file_format, columns=(), **model_files
   ):
     if file_format != choices.SAVED_MODEL:
-      small.check_packages(runtimes.PACKAGES[file_format], file_format)
+      runtimes.check_packages(runtimes.PACKAGES[file_format], file_format)
     self._servable = servable
     self._file_format = file_format
     self._scorer = scorer.Scorer(
