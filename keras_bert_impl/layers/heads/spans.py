@@ -13,7 +13,7 @@ from keras_bert_impl.layers.basics import kernels, layer
 from keras_bert_impl.layers.heads import output_heads
 
 _NEVER = -1e9  # Score of a word after the end.
-_BLOCK = 128  # Words whose spans are held at once.
+_BLOCK = 128  # Words whose spans are held at once, at most.
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -88,37 +88,41 @@ class SpanRepresentation(_SpanRepresentationArguments, layer.Layer):
       [B, T, W, units].
     """
     length = ops.shape(projected.starts)[1]
-    number = -(-length // _BLOCK)
-    room = self.max_span_width - 1 - length + number * _BLOCK
+    is_known = isinstance(length, int)
+    least, most = (max, min) if is_known else (ops.maximum, ops.minimum)
+    block = most(least(length, 1), _BLOCK)
+    number = -(-length // block)
+    room = self.max_span_width - 1 - length + number * block
     padded = [ops.pad(x, [[0, 0], [0, room], [0, 0]]) for x in projected]
 
     def find(begin):
-      size = _BLOCK + self.max_span_width - 1
-      block = Projected(*(_cut(x, begin, size) for x in padded))
-      return function(self._vectors(block))
+      size = block + self.max_span_width - 1
+      words = Projected(*(_cut(x, begin, size) for x in padded))
+      return function(self._vectors(words, block))
 
-    begins = _BLOCK * ops.arange(number, dtype="int32")
+    begins = block * ops.arange(number, dtype="int32")
     dtype = projected.starts.dtype
     found = kernels.map_in_turn(find, begins, dtype)  # [N, B, block, W, units]
     found = ops.swapaxes(found, 0, 1)
-    shape = (-1, number * _BLOCK, self.max_span_width, units)
+    shape = (-1, number * block, self.max_span_width, units)
     return ops.reshape(found, shape)[:, :length]
 
-  def _vectors(self, projected):
+  def _vectors(self, projected, block):
     """Returns the vectors of the spans from words, float [B, block, W, I].
 
     Args:
       projected: `Projected`, also of the W - 1 words after the last that spans
         begin with.
+      block: int or int32 [], how many spans begin with.
     """
     starts, ends, words, scores = projected
-    head = _Head(words[:, :_BLOCK], scores[:, :_BLOCK])
-    others = [ends[:, :_BLOCK] + head.mean]
+    head = _Head(words[:, :block], scores[:, :block])
+    others = [ends[:, :block] + head.mean]
     for width in range(1, self.max_span_width):
-      there = slice(width, width + _BLOCK)
+      there = slice(width, width + block)
       head = head.with_word(words[:, there], scores[:, there])
       others.append(ends[:, there] + head.mean)
-    starts = ops.expand_dims(starts[:, :_BLOCK], 2)
+    starts = ops.expand_dims(starts[:, :block], 2)
     # Sums of two: TensorFlow makes one op of several of the same shape, whose
     # order depends on what other ops have read already, and so would bits.
     return ops.stack(others, axis=2) + starts + self.widths
