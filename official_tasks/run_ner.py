@@ -4,9 +4,9 @@ r"""Fine-tunes a model to find named entities, other spans or parts of speech.
       --init_checkpoint=cased_L-12_H-768_A-12/bert_model.ckpt \
       --max_seq_length=384 --output_dir=ner_run
 
-    ... --train_file=klue-ner-v1.1_train.tsv --dev_file=klue-ner-v1.1_dev.tsv \
-      --token_unit=character                 a character a line
+    ... --train_file=klue-ner.tsv --token_unit=character   a character a line
     ... --tag_scheme=none --tag_column=1     parts of speech of CoNLL-2003
+    ... --spans --train_file=genia.tsv       entities inside of others
     ... --approach=features --learning_rate=1e-3 --num_train_epochs=20
                                              a BiLSTM on a frozen encoder
 

@@ -12,6 +12,9 @@ and a sequence that breaks its scheme has entities too.
 
 Tags of no scheme, such as parts of speech, mark no entities: each stands alone.
 
+Entities that stand inside of others no tag of a token can mark: they are given
+as `Entity`s instead of tags, and their scheme is called spans.
+
 Source: Tjong Kim Sang and De Meulder 2003, and their script conlleval.
 """
 
@@ -25,6 +28,8 @@ OUTSIDE = "O"
 SCHEMES = ("IOB1", "IOB2", "BIOES")
 # The scheme of tags that mark no entities.
 NO_SCHEME = "none"
+# That of entities which may nest.
+SPANS = "spans"
 # The name of entities without a type, whose tags are only "B" and "I".
 NO_TYPE = "entity"
 
@@ -70,11 +75,13 @@ def entities_of(tags):
   """Returns the entities of a sentence.
 
   Args:
-    tags: list of str, of any scheme.
+    tags: list of str, of any scheme; or of `Entity`, which stay as they are.
 
   Returns:
     list of `Entity`, by start.
   """
+  if tags and isinstance(tags[0], Entity):
+    return [*tags]
   entities, start = [], 0
   previous_prefix, previous = OUTSIDE, None
   for index, tag in enumerate([*tags, OUTSIDE]):
@@ -209,14 +216,14 @@ class Evaluation:
   def scores(self):
     """Returns {name: float}, fractions.
 
-    `accuracy` of the tokens; `precision`, `recall` and `f1` of all entities and
-    of each type, such as `f1_PER`.
+    `accuracy` of the tokens, if these were counted; `precision`, `recall` and
+    `f1` of all entities and of each type, such as `f1_PER`.
     """
     counts = (self.correct.total(), self.found.total(), self.gold.total())
-    scores = {
-      "accuracy": _divide(self.num_correct_tokens, self.num_tokens),
-      **_rates(*counts),
-    }
+    scores = _rates(*counts)
+    if self.num_tokens:
+      accuracy = self.num_correct_tokens / self.num_tokens
+      scores = {"accuracy": accuracy} | scores
     for entity_type in self.types:
       rates = self.rates_of(entity_type)
       name = entity_type or NO_TYPE
@@ -253,19 +260,29 @@ def evaluate(gold, predicted):
     gold: list of sentences, lists of tags of any scheme.
     predicted: as gold, of the same lengths.
   """
-  counts = [collections.Counter() for _ in range(3)]
   num_tokens = num_correct = 0
   for gold_tags, predicted_tags in zip(gold, predicted, strict=True):
     pairs = zip(gold_tags, predicted_tags, strict=True)
     num_correct += sum(a == b for a, b in pairs)
     num_tokens += len(gold_tags)
+  return dataclasses.replace(
+    evaluate_entities(gold, predicted),
+    num_tokens=num_tokens,
+    num_correct_tokens=num_correct,
+  )
+
+
+def evaluate_entities(gold, predicted):
+  """Returns the `Evaluation` of entities alone, 0 tokens; as `evaluate`."""
+  counts = [collections.Counter() for _ in range(3)]
+  for gold_tags, predicted_tags in zip(gold, predicted, strict=True):
     wanted = set(entities_of(gold_tags))
     found = set(entities_of(predicted_tags))
     for count, entities in zip(
       counts, (wanted, found, wanted & found), strict=True
     ):
       count.update(entity.type for entity in entities)
-  return Evaluation(num_tokens, num_correct, *counts)
+  return Evaluation(0, 0, *counts)
 
 
 def _rates(num_correct, num_found, num_gold):

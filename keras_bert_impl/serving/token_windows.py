@@ -109,19 +109,27 @@ class Reading:
     first = tf.math.unsorted_segment_min(numbers, self._spans.text_index, size)
     return tf.gather(outputs, first)
 
-  def label(self, logits, *transitions):
-    """Returns the labels of the tokens.
+  def word_starts(self):
+    """Returns 1 where tokens begin in rows, 0 elsewhere, int32 [W, places]."""
+    ids, first = self.tokens.ids, self.tokens.first
+    size = tf.size(ids.flat_values)
+    begins = tf.scatter_nd(
+      first[:, tf.newaxis], tf.ones_like(first, tf.int32), [size + 1]
+    )
+    begins = self._spans.gather(ids.with_flat_values(begins[:size]), self._left)
+    return tf.pad(begins.to_tensor(), [[0, 0], [self._num_before, 1]])
+
+  def of_tokens(self, outputs):
+    """Returns what a model says of the first piece of each token.
 
     Args:
-      logits: float32 [W, L, C].
-      *transitions: float32 [W, C + 2, C], of a model that has them.
+      outputs: [W, L, ...].
 
     Returns:
-      int32 RaggedTensor [B, (tokens)], the likeliest labels, UNKNOWN for tokens
-      without pieces or beyond the windows; float32, the same, their
-      probabilities.
+      bool [T], whether a token has pieces and a window with them; and [tokens
+      that have, ...].
     """
-    ids, of_tokens = self.tokens.ids, self.tokens.starts
+    ids = self.tokens.ids
     num_windows = tf.size(self._left, tf.int64)
     best, _ = windows.best_windows(self._spans, ids.row_lengths())
     # A token has the label of its first piece; without pieces it has none.
@@ -137,11 +145,25 @@ class Reading:
     shifts = self._num_before - self._left  # [W]
     shifts -= tf.gather(ids.row_starts(), self._spans.text_index)
     places = tf.stack([window, first + tf.gather(shifts, window)], axis=1)
+    return is_known, tf.gather_nd(outputs, places)
+
+  def label(self, logits, *transitions):
+    """Returns the labels of the tokens.
+
+    Args:
+      logits: float32 [W, L, C].
+      *transitions: float32 [W, C + 2, C], of a model that has them.
+
+    Returns:
+      int32 RaggedTensor [B, (tokens)], the likeliest labels, UNKNOWN for tokens
+      without pieces or beyond the windows; float32, the same, their
+      probabilities.
+    """
+    of_tokens = self.tokens.starts
+    is_known, logits = self.of_tokens(logits)
     texts = tf.boolean_mask(of_tokens.value_rowids(), is_known)
     best, shares = _choose(
-      tf.RaggedTensor.from_value_rowids(
-        tf.gather_nd(logits, places), texts, of_tokens.nrows()
-      ),
+      tf.RaggedTensor.from_value_rowids(logits, texts, of_tokens.nrows()),
       *transitions,
     )
     known = tf.where(is_known)

@@ -11,8 +11,11 @@
                Lines that begin with ## are comments.
 
 Without a column of tags (only tokens) the sentences have no tags.
+
+Of spans there is a column of tags for each level, as in GENIA's files.
 """
 
+import itertools
 import random
 import re
 
@@ -41,7 +44,9 @@ def read(
     token_unit: "word" for columns, "character" for characters.
     tag_column: int, which column is the tag: counted from 0, or with a minus
       from the last, which is -1.
-    tag_scheme: `tagging.NO_SCHEME` for any tags; None for those of entities.
+    tag_scheme: `tagging.NO_SCHEME` for any tags; `tagging.SPANS` for entities
+      of several levels, whose tags are all columns from tag_column on, or after
+      the token where that is -1; None for those of entities.
     token_column: int, which column is the token, counted likewise.
 
   Returns:
@@ -63,12 +68,15 @@ def read(
         continue
       num_columns = num_columns or len(columns)
       _check_row(columns, num_columns, origin)
-      _check_tag(columns, origin, token_column, tag_column, tag_scheme)
+      levels = _levels(columns, token_column, tag_column, tag_scheme)
+      for level in levels:
+        _check_tag(columns, origin, token_column, level, tag_scheme)
       rows.append((origin, columns))
       if not columns[token_column]:
         blanks.append(origin)
     if rows:
-      sentences.append(_sentence(rows, document, token_column, tag_column))
+      found = _sentence(rows, document, token_column, levels, tag_scheme)
+      sentences.append(found)
   if not sentences:
     raise ValueError(f"{path} has no sentences: give a file with some.")
   _check_unit(sentences, blanks)
@@ -162,6 +170,15 @@ def _split_character(line, _):
   return [token, *rest.removeprefix("\t").split("\t")] if rest else [token]
 
 
+def _levels(columns, token_column, tag_column, tag_scheme):
+  """Returns which of the columns are tags, a sequence of int."""
+  if tag_scheme != tagging.SPANS:
+    return (tag_column,)
+  first = token_column + 1 if tag_column == -1 else tag_column
+  # Without such a column, the check of tag_column says so.
+  return range(len(columns))[first:] or (tag_column,)
+
+
 def _check_row(columns, num_columns, origin):
   if len(columns) != num_columns:
     raise ValueError(
@@ -204,14 +221,18 @@ def _check_unit(sentences, blanks):
     )
 
 
-def _sentence(rows, document, token_column, tag_column):
+def _sentence(rows, document, token_column, levels, tag_scheme):
   """Returns the `TaggedSentence` of [(origin, columns)]."""
-  has_tags = len(rows[0][1]) > 1
+  tags = None
+  if len(rows[0][1]) > 1:
+    of_levels = [[columns[k] for _, columns in rows] for k in levels]
+    tags = tuple(of_levels[0])
+    if tag_scheme == tagging.SPANS:
+      entities = map(tagging.entities_of, of_levels)
+      tags = tuple(sorted({*itertools.chain.from_iterable(entities)}))
   return example_types.TaggedSentence(
     tokens=tuple(columns[token_column] for _, columns in rows),
-    tags=tuple(columns[tag_column] for _, columns in rows)
-    if has_tags
-    else None,
+    tags=tags,
     document=document,
     origin=rows[0][0],
   )

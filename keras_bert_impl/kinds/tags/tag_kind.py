@@ -4,6 +4,9 @@ from absl import logging
 
 from keras_bert_impl import heads
 from keras_bert_impl.kinds.tags import (
+  span_classification,
+  span_rows,
+  span_servable,
   tag_options,
   tag_rows,
   tag_scores,
@@ -41,21 +44,29 @@ def make_parts(run, splits, options, known=None):
   labels, tag_scheme = _labels_and_scheme(
     run, splits, options.tag_scheme, known or run.described_task(KIND)
   )
-  preprocessor = tag_rows.TagPreprocessor(
+  make_rows, of_rows = tag_rows.TagPreprocessor, ()
+  make_task, of_task = token_classification.TokenClassificationTask, ()
+  if tag_scheme == tagging.SPANS:
+    make_rows, of_rows = span_rows.SpanPreprocessor, (options.max_span_width,)
+    make_task = span_classification.SpanClassificationTask
+    of_task = (options.max_span_width, options.span_units)
+  preprocessor = make_rows(
     run.settings.max_seq_length,
     labels,
     options.context,
     options.doc_stride,
     options.token_unit,
     tag_scheme,
+    *of_rows,
   )
-  task = token_classification.TokenClassificationTask(
+  task = make_task(
     run.encoder_config,
     labels,
     options.approach,
     options.features or _FEATURES[options.approach],
     options.lstm_width,
     options.use_crf,
+    *of_task,
   )
   evaluator = tag_scores.make_evaluator(labels, tag_scheme)
   return fine_tuning.FineTuning(preprocessor, task, evaluator)
@@ -71,6 +82,11 @@ def _labels_and_scheme(run, splits, tag_scheme, known):
     labels = tag_rows.labels_of(sentences, tag_scheme)
     return labels, tag_scheme
   if known.get("labels") and known.get("tag_scheme"):
+    if (tag_scheme == tagging.SPANS) != (known["tag_scheme"] == tagging.SPANS):
+      raise ValueError(
+        f"The run was trained with --tag_scheme={known['tag_scheme']}: give"
+        " --spans where it was trained with it, and only there."
+      )
     return tuple(known["labels"]), known["tag_scheme"]
   labels = tag_splits.labels_of_checkpoint(run.init_checkpoint, tag_scheme)
   if labels:
@@ -100,14 +116,16 @@ def prepare(job, config, settings=None, known=None):
 KIND = kind.Kind(
   "tags",
   tasks={
-    heads.TOKEN_CLASSIFICATION: token_classification.TokenClassificationTask
+    heads.TOKEN_CLASSIFICATION: token_classification.TokenClassificationTask,
+    span_classification.HEAD: span_classification.SpanClassificationTask,
   },
   servables={
-    heads.TOKEN_CLASSIFICATION: tag_servable.TokenClassificationServable
+    heads.TOKEN_CLASSIFICATION: tag_servable.TokenClassificationServable,
+    span_classification.HEAD: span_servable.SpanClassificationServable,
   },
   options=tag_options.TagOptions,
   described=(tag_rows.TagPreprocessor,),
   pipeline="token-classification",
   prepare=prepare,
-  scored=(heads.TOKEN_CLASSIFICATION,),
+  scored=(heads.TOKEN_CLASSIFICATION, span_classification.HEAD),
 )

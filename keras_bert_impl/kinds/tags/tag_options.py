@@ -24,9 +24,9 @@ class TagOptions:
   )
   tag_scheme: str | None = options.common(
     None,
-    "Scheme of the tags, or none for tags that mark no entities, such as parts"
-    " of speech; default: that of most tags of the training data.",
-    (*tagging.SCHEMES, tagging.NO_SCHEME),
+    "Scheme of the tags; none: they mark no entities, such as parts of speech;"
+    " spans: as --spans; default: that of most tags of the training data.",
+    (*tagging.SCHEMES, tagging.NO_SCHEME, tagging.SPANS),
   )
 
   context: str = options.field(
@@ -60,8 +60,19 @@ class TagOptions:
     False,
     "Whether a CRF chooses the tags of a sentence.",
   )
+  max_span_width: int = options.field(
+    10, "Words of the longest entity, of spans.", interval="[1, 512]"
+  )
+  span_units: int = options.field(
+    256, "Units of the vectors of spans.", interval=options.WIDTHS
+  )
 
   def __post_init__(self):
+    is_of_tags = self.use_crf or self.approach != "fine_tuning"
+    if self.tag_scheme == tagging.SPANS and is_of_tags:
+      raise ValueError(
+        f"Spans need --approach=fine_tuning ({self.approach}) and no --use_crf."
+      )
     if self.features and self.approach == "fine_tuning":
       raise ValueError(
         "--features needs --approach=features or fine_tuning_bilstm."

@@ -29,8 +29,8 @@ def labels_of(sentences, tag_scheme="IOB2"):
   """Returns the labels for tagged sentences, tuple of str.
 
   "O", then "B-type" and "I-type" for each type in alphabetical order. Both are
-  there even if the sentences have only one-token entities of the type. Of no
-  scheme: the tags in alphabetical order.
+  there even if the sentences have only one-token entities of the type. Of
+  spans: "O" and the types. Of no scheme: the tags in alphabetical order.
 
   Args:
     sentences: list of `TaggedSentence`.
@@ -60,6 +60,8 @@ def labels_of(sentences, tag_scheme="IOB2"):
       "--tag_column."
     )
   tags = [tagging.OUTSIDE]
+  if tag_scheme == tagging.SPANS:
+    return (*tags, *types)
   for entity_type in types:
     tags += tagging.tags_of([tagging.Entity(0, 2, entity_type)], 2)
   return tuple(tags)
@@ -127,7 +129,9 @@ class TagPreprocessor(fine_tuning.Preprocessor):
       tokenizer, [example.tokens for example in examples], self.token_unit
     )
     sentences = [
-      _Sentence(example.tokens, of_tokens, self._label_ids(example, counts))
+      _Sentence(
+        example.tokens, of_tokens, self._label_ids(example, of_tokens, counts)
+      )
       for example, of_tokens in zip(examples, pieces, strict=True)
     ]
     num_cut = sum(len(s.ids) > self.size for s in sentences)
@@ -158,8 +162,14 @@ class TagPreprocessor(fine_tuning.Preprocessor):
     """Returns what the tokens are, of which texts are to be made."""
     return {"trained_on": token_pieces.trained_on(self.token_unit)}
 
-  def _label_ids(self, example, counts):
-    """Returns label ids, int32 [tokens]; -1, without loss, for unknown tags."""
+  def _label_ids(self, example, pieces, counts):
+    """Returns label ids, int32 [tokens]; -1, without loss, for unknown tags.
+
+    Args:
+      example: `TaggedSentence`.
+      pieces: list of arrays, those of each token.
+      counts: as of `make_rows`.
+    """
     if example.tags is None:
       return np.full(len(example.tokens), NONE, np.int32)
     has_scheme = self.tag_scheme != tagging.NO_SCHEME
@@ -210,12 +220,7 @@ class TagPreprocessor(fine_tuning.Preprocessor):
       first + start, first + start + len(counted), self.size, len(document)
     )
     length = right - left + tokenizer.num_special_tokens()
-    token_index = np.full(length, NONE, np.int32)
     place = framing.num_before + first + start - left
-    token_index[place : place + len(counted)] = counted
-    label_ids = np.where(
-      token_index != NONE, sentence.label_ids[token_index], NONE
-    )
     special = tokenizer.vocabulary.frame_ids(framing)
     parts = {role: [index] for role, index in special.items()}
     parts["A"] = document[left:right]
@@ -226,9 +231,24 @@ class TagPreprocessor(fine_tuning.Preprocessor):
         [parts[name] for name, _ in template]
       ).astype(np.int32),
       features.SEGMENT_IDS: np.concatenate(segment_ids).astype(np.int32),
-      features.LABEL_IDS: label_ids.astype(np.int32),
-      TOKEN_INDEX: token_index,
+      **self._of_window(sentence, window, place, length),
     }
+
+  def _of_window(self, sentence, window, place, length):
+    """Returns the columns of labels and tokens of a row.
+
+    Args:
+      sentence: `_Sentence`.
+      window: as `_row`.
+      place: int, of the first piece of the window in the row.
+      length: int, of the row.
+    """
+    _, counted = window
+    token_index = np.full(length, NONE, np.int32)
+    token_index[place : place + len(counted)] = counted
+    label_ids = sentence.label_ids[token_index].astype(np.int32)
+    label_ids[token_index == NONE] = NONE
+    return {features.LABEL_IDS: label_ids, TOKEN_INDEX: token_index}
 
 
 class _Sentence:
@@ -237,7 +257,7 @@ class _Sentence:
   Args:
     tokens: tuple of str.
     pieces: list of int32 [pieces], one array per token.
-    label_ids: int32 [tokens].
+    label_ids: int32 [tokens, ...].
 
   Attributes:
     label_ids: as given.

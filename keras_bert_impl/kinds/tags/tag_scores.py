@@ -4,20 +4,25 @@ import abc
 import collections
 import dataclasses
 import itertools
+import json
 import operator
 import os
 
 import numpy as np
+import tensorflow as tf
 
 from keras_bert_impl import files
 from keras_bert_impl.kinds.tags import tag_rows as rows_lib
-from keras_bert_impl.layers.heads import crf
+from keras_bert_impl.layers.heads import crf, spans
 from keras_bert_impl.metrics import intervals, tagging
 from keras_bert_impl.tasks.basics import fine_tuning, pictures
 
 PREDICTIONS_NAME = "predictions.txt"
+SPANS_NAME = "predictions.jsonl"
 REPORT_NAME = "conlleval.txt"
 UNTAGGED = "_"
+# Traced once: by itself each op of the loop would take longer.
+_without_crossing = tf.function(spans.without_crossing, reduce_retracing=True)
 # Paths that are searched at a time.
 _SENTENCES = 1024
 _CERTAINTY = "mean probability of the tags"
@@ -72,6 +77,29 @@ class SentenceEvaluator(fine_tuning.Evaluator):
     """Returns the scheme of the data files."""
     return {"tag_scheme": self.tag_scheme}
 
+  def _evaluate(self, examples, answers):
+    """Returns the `tagging.Evaluation` of sentences."""
+    return tagging.evaluate(_gold(examples), answers)
+
+  def _counts_of_each(self, examples, answers):
+    """Returns [N, 5]: right tokens, tokens, right, found and gold entities."""
+    evaluations = [
+      self._evaluate([example], [answer])
+      for example, answer in zip(examples, answers, strict=True)
+    ]
+    return np.array(
+      [
+        (
+          each.num_correct_tokens,
+          each.num_tokens,
+          each.correct.total(),
+          each.found.total(),
+          each.gold.total(),
+        )
+        for each in evaluations
+      ]
+    )
+
 
 @dataclasses.dataclass(frozen=True)
 class TagEvaluator(SentenceEvaluator):
@@ -102,7 +130,7 @@ class TagEvaluator(SentenceEvaluator):
 
   def score(self, examples, answers):
     """Returns conlleval's scores, as fractions."""
-    return _evaluate(examples, answers).scores()
+    return self._evaluate(examples, answers).scores()
 
   def write(self, examples, answers, scores, folder):
     """Writes predictions.txt, conlleval's input, and its report.
@@ -113,13 +141,13 @@ class TagEvaluator(SentenceEvaluator):
     if all(example.is_labelled for example in examples):
       paths["report"] = os.path.join(folder, REPORT_NAME)
       files.write_atomically(
-        paths["report"], _evaluate(examples, answers).report()
+        paths["report"], self._evaluate(examples, answers).report()
       )
     return paths
 
   def plot(self, examples, answers, scores):
     """Returns a picture of precision, recall and F1 of each entity type."""
-    evaluation = _evaluate(examples, answers)
+    evaluation = self._evaluate(examples, answers)
     types = evaluation.types
     if not types:
       return None
@@ -142,9 +170,8 @@ class TagEvaluator(SentenceEvaluator):
 
   def intervals(self, examples, answers, scores):
     """Returns the intervals of the shown metrics, by resampling sentences."""
-    return intervals.bootstrap(
-      _rates_of_sums, _counts_of_each(examples, answers)
-    )
+    counts = self._counts_of_each(examples, answers)
+    return intervals.bootstrap(_rates_of_sums, counts)
 
   def text(self, example, tags):
     """Returns the entities as "Seoul: LOC, ...", or "none"."""
@@ -158,8 +185,57 @@ class TagEvaluator(SentenceEvaluator):
 
   def label_counts(self, examples):
     """Returns the numbers of the entities of each type."""
-    counts = _evaluate(examples, _gold(examples)).gold
+    counts = self._evaluate(examples, _gold(examples)).gold
     return {name or tagging.NO_TYPE: counts[name] for name in sorted(counts)}
+
+
+@dataclasses.dataclass(frozen=True)
+class SpanEvaluator(TagEvaluator):
+  """Scores predicted entities by their words and types.
+
+  Attributes:
+    labels: tuple of str, "O" and the types, in the order of the logits.
+    tag_scheme: `tagging.SPANS`.
+  """
+
+  shown_metrics = ["precision", "recall", "f1"]
+
+  def answers(self, examples, rows, outputs):
+    """Returns the entities of each sentence, list of tuples of `Entity`.
+
+    They are the spans whose likeliest type is not none; of two that cross only
+    the likelier one.
+    """
+    found = [()] * len(examples)
+    places, logits = _by_sentence(rows, outputs)
+    for (sentence, tokens), each in zip(places.items(), logits, strict=True):
+      shares = fine_tuning.softmax(each)  # [tokens, W, C]
+      types = np.argmax(shares, axis=-1)
+      first, width = np.nonzero(types)
+      scores = np.max(shares, axis=-1)[first, width]
+      kept = _without_crossing(first, first + width, scores).numpy()
+      found[sentence] = tuple(
+        tagging.Entity(
+          int(tokens[k]), int(tokens[k + w]) + 1, self.labels[types[k, w]]
+        )
+        for k, w in zip(first[kept], width[kept], strict=True)
+      )
+    return found
+
+  def write(self, examples, answers, scores, folder):
+    """Writes predictions.jsonl: tokens, entities if known, and those found."""
+    lines = []
+    for example, found in zip(examples, answers, strict=True):
+      record = {"tokens": example.tokens, "predicted": found}
+      if example.is_labelled:
+        record["entities"] = tagging.entities_of(example.tags)
+      lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+    path = os.path.join(folder, SPANS_NAME)
+    files.write_atomically(path, "".join(lines))
+    return {"predictions": path}
+
+  def _evaluate(self, examples, answers):
+    return tagging.evaluate_entities(_gold(examples), answers)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,7 +277,7 @@ class SingleTagEvaluator(SentenceEvaluator):
 
   def intervals(self, examples, answers, scores):
     """Returns the interval of the accuracy, by resampling sentences."""
-    counts = _counts_of_each(examples, answers)[:, :2]
+    counts = self._counts_of_each(examples, answers)[:, :2]
     return intervals.bootstrap(_accuracy_of_sums, counts)
 
   def text(self, example, tags):
@@ -215,7 +291,9 @@ class SingleTagEvaluator(SentenceEvaluator):
 
 
 def make_evaluator(labels, tag_scheme):
-  """Returns the `Evaluator` of a scheme or of `tagging.NO_SCHEME`."""
+  """Returns the `Evaluator` of a scheme."""
+  if tag_scheme == tagging.SPANS:
+    return SpanEvaluator(labels, tag_scheme)
   if tag_scheme == tagging.NO_SCHEME:
     return SingleTagEvaluator(labels)
   return TagEvaluator(labels, tag_scheme)
@@ -247,7 +325,7 @@ def _certainties(examples, rows, outputs):
 
 
 def _by_sentence(rows, outputs):
-  """Returns {sentence: its tokens with pieces}, and [float32 [tokens, C]]."""
+  """Returns {sentence: its tokens with pieces}, and [float32 [tokens, ...]]."""
   places, logits = {}, {}
   for index, sentence, found in zip(
     rows[rows_lib.TOKEN_INDEX],
@@ -289,39 +367,15 @@ def _in_batches(function, logits, scores):
   return found
 
 
-def _evaluate(examples, answers):
-  return tagging.evaluate(_gold(examples), answers)
-
-
 def _gold(examples):
   return [example.tags for example in examples]
-
-
-def _counts_of_each(examples, answers):
-  """Returns [N, 5]: right tokens, tokens, right, found and gold entities."""
-  evaluations = [
-    tagging.evaluate([example.tags], [tags])
-    for example, tags in zip(examples, answers, strict=True)
-  ]
-  return np.array(
-    [
-      (
-        each.num_correct_tokens,
-        each.num_tokens,
-        each.correct.total(),
-        each.found.total(),
-        each.gold.total(),
-      )
-      for each in evaluations
-    ]
-  )
 
 
 def _rates_of_sums(rows, weights):
   """Returns {metric: float [B]} of `_counts_of_each` in resamples."""
   right, tokens, correct, found, gold = (weights @ rows).T
-  return {
-    "accuracy": right / tokens,
+  accuracy = {"accuracy": right / tokens} if np.all(tokens) else {}
+  return accuracy | {
     "precision": correct / np.maximum(1, found),
     "recall": correct / np.maximum(1, gold),
     "f1": 2 * correct / np.maximum(1, found + gold),

@@ -93,8 +93,11 @@ class TokenClassificationServable(servables.Servable):
     self.doc_stride = self._reader.doc_stride
     self.max_windows = max_windows
     self.tag_scheme = tag_scheme
-    self._tags = Tags(self.labels, tag_scheme)
+    self._tags = self._make_tags()
     self._names = ["logits", *({"transitions"} & {*model.output})]
+
+  def _make_tags(self):
+    return Tags(self.labels, self.tag_scheme)
 
   def describe(self):
     """Returns {name: JSON value} that describes it; see `Servable`."""
@@ -162,27 +165,7 @@ class Tags:
       labels: as `_entities`.
       probabilities: the same.
     """
-    characters = tf.strings.unicode_split(text, "UTF-8")  # [B, (characters)]
-    first, last, labels, scores = self._entities(labels, probabilities)
-    starts = tf.gather(tokens.starts.flat_values, first)
-    ends = tf.gather(tokens.ends.flat_values, last)
-    offsets = tf.gather(
-      tf.cast(characters.row_starts(), tf.int32), first.value_rowids()
-    )
-    places = tf.ragged.range(
-      offsets + starts.flat_values, offsets + ends.flat_values
-    )
-    texts = tf.strings.reduce_join(
-      tf.gather(characters.flat_values, places), axis=-1
-    )
-    return {
-      "num_entities": tf.cast(first.row_lengths(), tf.int32),
-      "labels": labels.to_tensor(""),
-      "texts": first.with_flat_values(texts).to_tensor(""),
-      "starts": starts.to_tensor(0),
-      "ends": ends.to_tensor(0),
-      "scores": scores.to_tensor(0.0),
-    }
+    return describe(text, tokens, *self._entities(labels, probabilities))
 
   def _entities(self, labels, probabilities):
     """Returns the entities of texts, by the rules of `tagging.entities_of`.
@@ -195,9 +178,8 @@ class Tags:
       probabilities: float32 RaggedTensor [B, (tokens)].
 
     Returns:
-      RaggedTensors [B, (entities)]: first and last token, int64, counted over
-      all texts; types, string; means of the probabilities of the tokens that
-      are known, float32.
+      Of K entities: first and last token, int64, counted over all texts; types,
+      string; means of the probabilities of the tokens that are known, float32.
     """
     num_texts = labels.nrows()
     # With what is outside around it, each text is apart from its neighbours.
@@ -221,10 +203,7 @@ class Tags:
     types = tf.gather(tf.constant(self._types), tf.gather(labels, first))
     rows = tf.gather(rows, first)
     edges = 2 * rows + 1  # before the tokens of a text
-    return tuple(
-      tf.RaggedTensor.from_value_rowids(values, rows, num_texts)
-      for values in (first - edges, last - edges, types, scores)
-    )
+    return first - edges, last - edges, types, scores
 
   def _fill(self, labels, is_known):
     """Returns int32 [T + 2 B] with labels where it was unknown."""
@@ -239,6 +218,45 @@ class Tags:
   def _are_one(self, labels, following):
     """Returns whether an entity continues from labels to those following."""
     return tf.gather_nd(self._goes_on, tf.stack([labels, following], axis=-1))
+
+
+def describe(text, tokens, first, last, labels, scores):
+  """Returns entities, as `TokenClassificationServable.answer`.
+
+  Args:
+    text: string [B], valid UTF-8.
+    tokens: `text_tokens.TextTokens`.
+    first: int64 [K], the first token of each, counted over all texts, those of
+      a text one after the other.
+    last: int64 [K], their last tokens.
+    labels: string [K].
+    scores: float32 [K].
+  """
+  texts = tf.gather(tokens.starts.value_rowids(), first)
+  first, last, labels, scores = (
+    tf.RaggedTensor.from_value_rowids(x, texts, tokens.starts.nrows())
+    for x in (first, last, labels, scores)
+  )
+  characters = tf.strings.unicode_split(text, "UTF-8")  # [B, (characters)]
+  starts = tf.gather(tokens.starts.flat_values, first)
+  ends = tf.gather(tokens.ends.flat_values, last)
+  offsets = tf.gather(
+    tf.cast(characters.row_starts(), tf.int32), first.value_rowids()
+  )
+  places = tf.ragged.range(
+    offsets + starts.flat_values, offsets + ends.flat_values
+  )
+  texts = tf.strings.reduce_join(
+    tf.gather(characters.flat_values, places), axis=-1
+  )
+  return {
+    "num_entities": tf.cast(first.row_lengths(), tf.int32),
+    "labels": labels.to_tensor(""),
+    "texts": first.with_flat_values(texts).to_tensor(""),
+    "starts": starts.to_tensor(0),
+    "ends": ends.to_tensor(0),
+    "scores": scores.to_tensor(0.0),
+  }
 
 
 def _is_one_entity(tag, following):

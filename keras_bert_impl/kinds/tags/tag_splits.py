@@ -44,8 +44,8 @@ class TagSplitsConfig(tag_options.TagOptions):
   )
   dev_fraction: float = options.common(
     0.0,
-    "Share of train_file's documents, or of its sentences if it marks none, to"
-    " hold out as the dev set.",
+    "Share of train_file's documents, or sentences if it marks none, held out"
+    " as the dev set.",
     interval="[0, 1)",
   )
   token_column: int = options.field(
@@ -56,11 +56,18 @@ class TagSplitsConfig(tag_options.TagOptions):
   )
   tag_column: int = options.field(
     -1,
-    "Column of the tag, counted from 0; -1 is the last one.",
+    "Column of the tag, counted from 0; -1 is the last one. Of spans the first"
+    " column of tags; -1: the one after the token.",
     interval="[-1000, 1000]",
+  )
+  spans: bool = options.common(
+    False, "Entities inside of others: several columns."
   )
 
   def __post_init__(self):
+    if self.spans and self.tag_scheme != tagging.SPANS:
+      options.check_exclusive(self, "spans", "tag_scheme")
+      object.__setattr__(self, "tag_scheme", tagging.SPANS)
     super().__post_init__()
     if self.token_column and self.token_unit == token_pieces.CHARACTER:
       raise ValueError(

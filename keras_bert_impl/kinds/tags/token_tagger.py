@@ -7,7 +7,12 @@ import keras
 
 from keras_bert_impl import heads, options
 from keras_bert_impl.estimators import estimator, records, typed
-from keras_bert_impl.kinds.tags import tag_files, tag_kind
+from keras_bert_impl.kinds.tags import (
+  span_classification,
+  span_rows,
+  tag_files,
+  tag_kind,
+)
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.tasks.basics import example_types
 
@@ -33,6 +38,8 @@ class TagSettings(typed.FitSettings, total=False):
   doc_stride: int | None
   features: str | None
   lstm_width: int
+  max_span_width: int
+  span_units: int
   tag_column: int
   tag_scheme: str | None
   token_column: int
@@ -54,13 +61,21 @@ class TokenTagger(estimator.Estimator[str, list[Entity]]):
   columns than the first and the last are named by number, from 0:
   `fit("train.conllu", token_column=1, tag_column=3)`.
 
+  Entities may stand inside of others with the scheme "spans". Instead of tags
+  an example has entities, (start, end, type), in tokens and `end` exclusive; a
+  file has columns of tags, one for each level:
+
+      tagger = kb.TokenTagger.from_checkpoint("klue/bert-base", "spans")
+      tagger.fit([["Bank", "of", "China"]], [[(0, 3, "ORG"), (2, 3, "LOC")]])
+
   The answer to a text, as it is, is a list of its entities; `start` and `end`
   count characters.
 
   Args:
     checkpoint: str, as of `from_checkpoint`.
-    tag_scheme: str, scheme of the tags, or "none" for tags that mark no
-      entities; default: as trained, or that of most tags of the data.
+    tag_scheme: str, scheme of the tags; "none" for tags that mark no entities;
+      "spans" for entities inside of others; default: as trained, or that of
+      most tags of the data.
     max_seq_length: int, maximum tokens of a row; default: as trained, or 128.
     **files: fields of `model_files.ModelFilesConfig`.
 
@@ -82,7 +97,7 @@ class TokenTagger(estimator.Estimator[str, list[Entity]]):
   ) -> None:
     super().__init__(checkpoint, max_seq_length, **files)
     options.check_values(self.kind.options, {"tag_scheme": tag_scheme})
-    self.tag_scheme = tag_scheme or self._task.get("tag_scheme")
+    self._take_scheme(tag_scheme or self._task.get("tag_scheme"))
 
   if typing.TYPE_CHECKING:
 
@@ -115,6 +130,9 @@ class TokenTagger(estimator.Estimator[str, list[Entity]]):
   def _example(self, record, place, number):
     del number
     tokens = records.strings_of(record.get("tokens"), f"{place}.tokens")
+    if self.tag_scheme == tagging.SPANS:
+      tags = span_rows.read(record.get("entities"), len(tokens), place)
+      return example_types.TaggedSentence(tokens, tags, origin=place)
     tags = records.strings_of(record.get("tags"), f"{place}.tags")
     if len(tags) != len(tokens):
       raise ValueError(
@@ -143,4 +161,9 @@ class TokenTagger(estimator.Estimator[str, list[Entity]]):
     return tag_kind.make_parts(run, splits, task_options)
 
   def _after_fit(self):
-    self.tag_scheme = self._task["tag_scheme"]
+    self._take_scheme(self._task["tag_scheme"])
+
+  def _take_scheme(self, tag_scheme):
+    self.tag_scheme = tag_scheme
+    if tag_scheme == tagging.SPANS:
+      self.head, self._keys = span_classification.HEAD, ("tokens", "entities")

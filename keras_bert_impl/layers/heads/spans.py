@@ -185,6 +185,37 @@ class _Head:
     return _Head(self.mean * (1 - part) + word * part, highest, total)
 
 
+def without_crossing(starts, ends, scores):
+  """Returns which spans stay, bool [K]: of two that cross, the likelier.
+
+  One that lies in another does not cross it. A span that does not stay keeps
+  none away.
+
+  Args:
+    starts: int [K], first words.
+    ends: int [K], last words.
+    scores: float [K].
+  """
+  size = ops.shape(starts)[0]
+  order = ops.argsort(-scores)
+  starts, ends = ops.take(starts, order), ops.take(ends, order)
+  places = ops.arange(size, dtype="int32")
+
+  def step(number, kept):
+    start, end = ops.take(starts, number), ops.take(ends, number)
+    is_before = (starts < start) & (start <= ends) & (ends < end)
+    is_behind = (start < starts) & (starts <= end) & (end < ends)
+    stays = ~ops.any(kept & (is_before | is_behind))
+    return number + 1, kept | (stays & (places == number))
+
+  _, kept = ops.while_loop(
+    lambda number, _: number < size,
+    step,
+    (ops.convert_to_tensor(0, "int32"), places < 0),
+  )
+  return ops.take(kept, ops.argsort(order))
+
+
 def _cut(x, begin, size):
   """Returns [B, size, I] of x [B, N, I] from a place on, int or int32 []."""
   batch, _, units = ops.shape(x)

@@ -92,7 +92,8 @@ class TaggedSentence(_Example):
 
   Attributes:
     tokens: tuple of str.
-    tags: tuple of str as in the file, of any scheme; None where unknown.
+    tags: tuple of str as in the file, of any scheme, or of the entities
+      themselves, `metrics.tagging.Entity`, which may nest; None where unknown.
     document: hashable; the sentences of a document stand together. None for a
       sentence that is a document of its own.
     origin: str, file and row of the first token, for messages.
