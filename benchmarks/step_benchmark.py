@@ -16,8 +16,8 @@ matrix product is measured in the same turns. Printed are medians over the
 rounds, but of the peak the best round; its share counts matrix products only,
 as the peak does. Compare within one run only. On a CPU without AVX512_VNNI
 TensorFlow uses oneDNN only with TF_ENABLE_ONEDNN_OPTS=1 in the environment,
-which is set here, as every script does; a forward pass in bfloat16 has
-TF_ONEDNN_ASSUME_FROZEN_WEIGHTS=1, whoever's it is.
+which is set here, as every script does, and XLA_FLAGS; a forward pass in
+bfloat16 has TF_ONEDNN_ASSUME_FROZEN_WEIGHTS=1, whoever's it is.
 """
 
 import argparse
@@ -35,6 +35,11 @@ if __name__ == "__main__":
 from benchmarks import asked_process, contestants
 
 ROOT = pathlib.Path(__file__).parents[1]
+# What every script sets in the environment.
+AS_SCRIPTS = {
+  "TF_ENABLE_ONEDNN_OPTS": "1",
+  "XLA_FLAGS": "--xla_cpu_prefer_vector_width=512",
+}
 DTYPES = ("float32", "mixed_bfloat16", "bfloat16")
 _TINY = {"num_layers": 2, "hidden_size": 128}
 # {name of a line: `Case` but for the dtype}.
@@ -58,7 +63,7 @@ class Contestant:
     command += ["--jit_compile"] * jit_compile
     environment = os.environ | {
       "TF_CPP_MIN_LOG_LEVEL": "3",
-      "TF_ENABLE_ONEDNN_OPTS": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "1"),
+      **{name: os.environ.get(name, AS_SCRIPTS[name]) for name in AS_SCRIPTS},
       "PYTHONPATH": str(root),
     }
     if case.mode == "forward" and case.dtype != "float32":

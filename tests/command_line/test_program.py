@@ -27,6 +27,19 @@ def _run(*arguments, **environment):
   )
 
 
+@pytest.mark.parametrize("flags", ["", "--xla_cpu_prefer_vector_width=256"])
+def test_the_flags_of_xla_are_the_users_or_ours(flags):
+  environment = {"XLA_FLAGS": flags} if flags else {}
+  ran = _run(
+    "-c",
+    "import os\nfrom keras_bert_impl.command_line import program\n"
+    "print(os.environ['XLA_FLAGS'])",
+    **environment,
+  )
+  ours = "--xla_cpu_prefer_vector_width=512"
+  assert ran.stdout == f"{flags or ours}\n"
+
+
 _SEE_HELP = " See --help for the flags."
 # {arguments: exit status and error}; with --path=out.txt.
 _MISTAKES = {
