@@ -159,6 +159,7 @@ def _shapes(tensors):
 def _program(function, options, shapes):
   """Returns a function of tensors, after options, as a program of XLA."""
   bound = functools.partial(function, *options)
+  bound.__name__ = function.__name__  # By which a profiler knows the program.
   return tf.function(bound, jit_compile=True, autograph=False)
 
 
