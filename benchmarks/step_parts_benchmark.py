@@ -40,7 +40,7 @@ CASES = {
 PARTS = {
   "update of the weights": r"_update_|global_norm",
   "dropout": r"_drop_|StatelessRandom",
-  "normalisation": r"_normalize_",
+  "normalisation": r"_normalize_|_MklLayerNorm$",
   "GELU": r"_activate_",
   "loss and accuracy": r"_loss_|_are_predicted_",
   "products": r"MatMul\w*$",
