@@ -130,7 +130,8 @@ def _part(plane, event):
 
 def report(found):
   """Prints two tables of {(mode, dtype): what `measure` returns}."""
-  print(f"\n| | product of {SIZE:,} squared | GFLOP/s | share |\n" + "|---" * 4)
+  print(f"\n| | product of {SIZE:,} squared | GFLOP/s | share |")
+  print("|---" * 4 + "|")
   for (mode, dtype), (limit, rate, seconds, _) in found.items():
     print(
       f"| {mode}, {dtype}, {seconds:.2f} s | {limit:.0f} | {rate:.0f}"
