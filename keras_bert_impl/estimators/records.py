@@ -205,7 +205,11 @@ def best(scores, top_k=None) -> list[Ranked]:
   if top_k is not None:
     options.check_integers("[1, inf)", top_k=top_k)
   scores = np.asarray(scores)
-  order = np.argsort(-scores, kind="stable")[:top_k]
+  places = np.arange(len(scores))
+  if top_k is not None and top_k < len(scores):  # To sort those alone.
+    last = np.partition(-scores, top_k - 1)[top_k - 1]
+    places = np.flatnonzero(~(-scores > last))
+  order = places[np.argsort(-scores[places], kind="stable")[:top_k]]
   return [{"index": int(k), "score": float(scores[k])} for k in order]
 
 

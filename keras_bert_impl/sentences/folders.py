@@ -93,6 +93,8 @@ _HEADS = {
   DENSE: heads.LATE,
 }
 _PROMPTS = ("prompts", "default_prompt_name")
+# Names that the prompt of a kind of texts may have, the first that is there.
+_OF_KINDS = {"document": ("document", "passage", "corpus")}
 # PyLate's defaults, where a folder does not say.
 _PREFIXES = {"query_prefix": "[Q] ", "document_prefix": "[D] "}
 _DOCUMENT_LENGTH = 180
@@ -152,8 +154,13 @@ class Texts:
     return self.prompts[name]
 
   def prompt_of(self, kind):
-    """Returns the prompt of "query" or "document", or else the default one."""
-    return self.prompts[kind] if kind in self.prompts else self.prompt()
+    """Returns the prompt of "query" or "document", or else the default one.
+
+    That of documents may be "passage" or "corpus", too, as
+    sentence-transformers chooses it.
+    """
+    names = _OF_KINDS.get(kind, (kind,))
+    return self.prompt(next(filter(self.prompts.__contains__, names), None))
 
   def limited_to(self, config):
     """Returns these settings, for texts that a model can read.

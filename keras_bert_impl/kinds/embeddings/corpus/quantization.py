@@ -6,6 +6,8 @@ from keras_bert_impl import choices, options
 
 _MOST = 127  # of int8; -128 stays unused, so that both signs are alike
 _LEVELS = 255  # between the ends of a range
+# What `quantize` makes, by the names of sentence-transformers.
+PRECISIONS = (choices.FLOAT32, choices.INT8, "uint8", choices.BINARY, "ubinary")
 
 
 def compress(vectors, precision):
@@ -68,8 +70,7 @@ def quantize(vectors, precision, ranges=None):
   Returns:
     array [N, D] of this dtype; of bits uint8 or int8 [N, D / 8].
   """
-  allowed = (choices.FLOAT32, choices.INT8, "uint8", "ubinary", choices.BINARY)
-  options.check_choice("precision", precision, allowed)
+  options.check_choice("precision", precision, PRECISIONS)
   vectors = np.asarray(vectors, np.float32)
   if precision == choices.FLOAT32:
     return vectors

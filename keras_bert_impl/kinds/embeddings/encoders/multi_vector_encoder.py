@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import heads, options
+from keras_bert_impl import choices, heads, options
 from keras_bert_impl.estimators import records, typed
 from keras_bert_impl.kinds.embeddings.encoders import (
+  searching_encoder,
   text_encoder,
   token_matches,
 )
@@ -89,31 +90,56 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     return encoder
 
   def encode_query(
-    self, texts: str | Iterable[str], batch_size: int = 32
+    self,
+    texts: str | Iterable[str],
+    batch_size: int = 32,
+    precision: str = choices.FLOAT32,
+    show_progress_bar: bool | None = None,
+    convert_to_tensor: bool = False,
   ) -> typing.Any:
     """Encodes queries, after the prompt "query" if there is one.
 
     Args:
       texts: list of N str, or one str.
       batch_size: int, texts at once.
+      precision: str, as of `SentenceEncoder.encode`; the ranges are those of
+        all tokens.
+      show_progress_bar: bool, whether a bar counts the texts.
+      convert_to_tensor: bool, whether to return `tf.Tensor`s.
 
     Returns:
       list of N float32 arrays [L, D], vectors of length 1: of all tokens, those
       that fill a query up too; of one str, one array.
 
     Raises:
-      ValueError: a batch_size below 1, or no such marker in the vocabulary.
+      ValueError: a batch_size below 1, or no such precision or marker in the
+        vocabulary.
     """
-    return self._encode(_QUERY, texts, batch_size)
+    output = searching_encoder.Output(
+      precision=precision,
+      show_progress_bar=show_progress_bar,
+      convert_to_tensor=convert_to_tensor,
+    )
+    return self._encode(_QUERY, texts, batch_size, output)
 
   def encode_document(
-    self, texts: str | Iterable[str], batch_size: int = 32
+    self,
+    texts: str | Iterable[str],
+    batch_size: int = 32,
+    precision: str = choices.FLOAT32,
+    show_progress_bar: bool | None = None,
+    convert_to_tensor: bool = False,
   ) -> typing.Any:
     """Encodes documents: vectors of all tokens but the skipped ones.
 
     Args, returns and raises: as `encode_query`.
     """
-    return self._encode(_DOCUMENT, texts, batch_size)
+    output = searching_encoder.Output(
+      precision=precision,
+      show_progress_bar=show_progress_bar,
+      convert_to_tensor=convert_to_tensor,
+    )
+    return self._encode(_DOCUMENT, texts, batch_size, output)
 
   encode = encode_document  # of `predict`
 
@@ -141,22 +167,16 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
       advance,
     )
 
-  def similarity(self, a: typing.Any, b: typing.Any) -> np.ndarray:
-    """Returns MaxSim of each query of `a` with each document of `b`.
+  def _encode_sides(self):
+    return self.encode_query, self.encode_document
 
-    Args:
-      a: list of N arrays [L, D] of `encode_query`, or one array.
-      b: list of M arrays of `encode_document`, or one.
-
-    Returns:
-      float32 array [N, M].
-
-    Raises:
-      ValueError: these are no such vectors, or of two widths.
-    """
+  def _compared(self, a, b):
     a, b = _arrays("a", a), _arrays("b", b)
     if len({x.shape[1] for x in (*a, *b)}) > 1:
       raise ValueError("a and b must have vectors of one width.")
+    return a, b
+
+  def _similarities(self, a, b):
     if not a or not b:
       return np.zeros((len(a), len(b)), np.float32)
     return np.concatenate([*max_sim.blocks(a, b)])
@@ -221,11 +241,13 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
       **vars(self.texts.late),
     )
 
-  def _encode(self, kind, texts, batch_size):
-    if isinstance(texts, str):
-      return self.vectors([texts], kind, batch_size)[0]
-    texts = records.strings_of(texts, "texts", may_be_empty=True)
-    return self.vectors(texts, kind, batch_size)
+  def _encode(self, kind, texts, batch_size, output):
+    is_one = isinstance(texts, str)
+    texts = [texts] if is_one else records.strings_of(texts, "texts", True)
+    with output.bar(len(texts)) as bar:
+      vectors = self.vectors(texts, kind, batch_size, bar.update)
+    vectors = output.of_tokens(vectors)
+    return vectors[0] if is_one else vectors
 
   def vectors_of(self, kind, texts, batch_size=32, advance=None):
     """Returns `vectors` of either kind."""

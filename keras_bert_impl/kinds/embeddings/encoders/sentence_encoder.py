@@ -9,14 +9,15 @@ import numpy as np
 
 from keras_bert_impl import heads, options
 from keras_bert_impl.estimators import records
-from keras_bert_impl.kinds.embeddings.encoders import text_encoder
+from keras_bert_impl.kinds.embeddings.encoders import (
+  searching_encoder,
+  text_encoder,
+)
 from keras_bert_impl.kinds.embeddings.tasks import embedding_scores
 from keras_bert_impl.sentences import folders
 
-# Arguments that mteb calls `encode` with, and that change nothing here.
-_OF_MTEB = frozenset(
-  ("task_metadata", "hf_split", "hf_subset", "show_progress_bar")
-)
+if typing.TYPE_CHECKING:
+  from typing_extensions import Unpack
 
 
 class SentenceEncoder(text_encoder.TextEncoder):
@@ -52,7 +53,7 @@ class SentenceEncoder(text_encoder.TextEncoder):
     normalize_embeddings: bool = False,
     prompt_type: typing.Any = None,
     truncate_dim: int | None = None,
-    **of_mteb: typing.Any,
+    **settings: "Unpack[searching_encoder.EncodeSettings]",
   ) -> np.ndarray:
     """Encodes sentences as vectors, those of similar length together.
 
@@ -69,54 +70,36 @@ class SentenceEncoder(text_encoder.TextEncoder):
         default one.
       truncate_dim: int, numbers to cut vectors to, as of matryoshka_widths;
         default: D.
-      **of_mteb: what mteb gives besides, such as task_metadata: not read.
+      **settings: precision, "int8" or "uint8" (places in the range of each
+        dimension of these sentences: give many), "binary" or "ubinary" (bits,
+        eight in a byte), as `quantize_embeddings` of sentence-transformers;
+        show_progress_bar; convert_to_tensor, for a `tf.Tensor`; and what mteb
+        gives besides, such as task_metadata: not read.
 
     Returns:
-      float32 array [N, D]; of one str, [D].
+      float32 array [N, D]; of one str, [D]; of bits, int8 or uint8 [N, D / 8].
 
     Raises:
+      TypeError: there is no such setting.
       ValueError: there is no such prompt, a sentence is no str, batch_size is
         below 1, or truncate_dim above D.
     """
+    output = searching_encoder.Output.of(self.encode, settings)
     if truncate_dim is not None:
       widths = f"[1, {self.embedding_size}]"
       options.check_integers(widths, truncate_dim=truncate_dim)
-    for name in of_mteb.keys() - _OF_MTEB:
-      raise TypeError(f"encode() has no argument {name!r}.")
     is_one = isinstance(sentences, str)
     sentences = [sentences] if is_one else _texts(sentences)
     if prompt is None and prompt_name is None and prompt_type is not None:
       prompt = self.texts.prompt_of(str(prompt_type))
-    prompt = text_encoder.chosen_prompt(self.texts, prompt_name, prompt)
-    vectors = self.vectors(sentences, prompt, batch_size)[:, :truncate_dim]
+    prompt = searching_encoder.chosen_prompt(self.texts, prompt_name, prompt)
+    with output.bar(len(sentences)) as bar:
+      vectors = self.vectors(sentences, prompt, batch_size, bar.update)
+    vectors = vectors[:, :truncate_dim]
     if normalize_embeddings:
       vectors = keras.ops.convert_to_numpy(keras.ops.normalize(vectors))
+    vectors = output.of_rows(vectors)
     return vectors[0] if is_one else vectors
-
-  def similarity(self, a: typing.Any, b: typing.Any) -> np.ndarray:
-    """Returns the cosine of each vector of `a` with each of `b`.
-
-      encoder.similarity(encoder.encode(queries), encoder.encode(documents))
-
-    Args:
-      a: float [N, D], as of `encode`; or one vector, [D].
-      b: float [M, D], or [D].
-
-    Returns:
-      float32 array [N, M]; 0 for a vector of zeros.
-
-    Raises:
-      ValueError: these are no vectors, or of two lengths.
-
-    Source: sentence-transformers, `SentenceTransformer.similarity`, by default.
-    """
-    a, b = _unit_rows("a", a), _unit_rows("b", b)
-    if a.shape[1] != b.shape[1]:
-      raise ValueError(
-        f"a {list(a.shape)} and b {list(b.shape)} must have vectors of one"
-        " length."
-      )
-    return a @ b.T
 
   def similarity_pairwise(self, a: typing.Any, b: typing.Any) -> np.ndarray:
     """Returns the cosine of each vector of `a` with that of `b`, float32 [N].
@@ -130,6 +113,18 @@ class SentenceEncoder(text_encoder.TextEncoder):
         " one length."
       )
     return np.sum(a * b, axis=1)
+
+  def _compared(self, a, b):
+    a, b = _unit_rows("a", a), _unit_rows("b", b)
+    if a.shape[1] != b.shape[1]:
+      raise ValueError(
+        f"a {list(a.shape)} and b {list(b.shape)} must have vectors of one"
+        " length."
+      )
+    return a, b
+
+  def _similarities(self, a, b):
+    return a @ b.T
 
   @property
   def mteb_model_meta(self):

@@ -5,10 +5,14 @@ from collections.abc import Iterable
 
 import numpy as np
 import scipy.sparse
+import tensorflow as tf
 
 from keras_bert_impl import heads, options
 from keras_bert_impl.estimators import records
-from keras_bert_impl.kinds.embeddings.encoders import text_encoder
+from keras_bert_impl.kinds.embeddings.encoders import (
+  searching_encoder,
+  text_encoder,
+)
 from keras_bert_impl.sentences import folder_models
 
 
@@ -40,6 +44,8 @@ class SparseEncoder(text_encoder.TextEncoder):
     prompt: str | None = None,
     batch_size: int = 32,
     max_tokens: int | None = None,
+    show_progress_bar: bool | None = None,
+    convert_to_tensor: bool = False,
   ) -> typing.Any:
     """Encodes texts as weights of tokens, those of similar length together.
 
@@ -50,10 +56,13 @@ class SparseEncoder(text_encoder.TextEncoder):
       prompt: str, the prompt itself.
       batch_size: int, texts at once.
       max_tokens: int, most tokens of a text, the strongest; default: all.
+      show_progress_bar: bool, whether a bar counts the texts.
+      convert_to_tensor: bool, whether to return a `tf.SparseTensor`.
 
     Returns:
       list of N dicts {token of the vocabulary: weight above 0}, the strongest
-      first; of one str, a dict. `vectors` returns arrays.
+      first; of one str, a dict. Or float32 `tf.SparseTensor` [N, V]; of one
+      str, [V]. `vectors` returns arrays.
 
     Raises:
       ValueError: there is no such prompt, or a number below 1.
@@ -62,37 +71,44 @@ class SparseEncoder(text_encoder.TextEncoder):
     options.check_integers("[1, inf)", batch_size=batch_size, **given)
     is_one = isinstance(texts, str)
     texts = records.strings_of([texts] if is_one else texts, "texts", True)
-    prompt = text_encoder.chosen_prompt(self.texts, prompt_name, prompt)
-    found = text_encoder.each(
-      lambda vector: self._weights(vector, max_tokens),
-      self,
-      texts,
-      prompt,
-      batch_size,
-    )
+    prompt = searching_encoder.chosen_prompt(self.texts, prompt_name, prompt)
+    output = searching_encoder.Output(show_progress_bar=show_progress_bar)
+    with output.bar(len(texts)) as bar:
+      found = text_encoder.each(
+        lambda vector: self._weights(vector, max_tokens),
+        self,
+        texts,
+        prompt,
+        batch_size,
+        bar.update,
+      )
+    if convert_to_tensor:
+      found = self._tensor(found)
+      return tf.sparse.reshape(found, [-1]) if is_one else found
     return found[0] if is_one else found
 
-  def similarity(self, a: typing.Any, b: typing.Any) -> np.ndarray:
-    """Returns the dot product of each vector of `a` with each of `b`.
-
-      encoder.similarity(encoder.encode(queries), encoder.encode(documents))
-
-    Args:
-      a: list of N dicts, as of `encode`; or one dict.
-      b: list of M dicts, or one dict.
-
-    Returns:
-      float32 array [N, M].
-    """
-    a, b = ([rows] if isinstance(rows, dict) else rows for rows in (a, b))
-    for name, rows in {"a": a, "b": b}.items():
+  def _compared(self, a, b):
+    sides = {"a": a, "b": b}
+    for name, rows in sides.items():
+      sides[name] = rows = [rows] if isinstance(rows, dict) else rows
       if not all(isinstance(row, dict) for row in records.items_of(rows, name)):
-        raise ValueError(f"{name} must be dicts, as of `encode`.")
-    places = {}
-    for row in a:
+        raise ValueError(f"{name} must be dicts, as of `encode`, or texts.")
+    places = {}  # Of all tokens, those that no vocabulary has, too.
+    rows = [*sides["a"], *sides["b"]]
+    for row in rows:
       for token in row:
         places.setdefault(token, len(places))
-    return _matrix(a, places) @ _matrix(b, places).T
+    return [_matrix(side, places) for side in sides.values()]
+
+  def _similarities(self, a, b):
+    return (a @ b.T).toarray()
+
+  def _tensor(self, rows):
+    """Returns the `tf.SparseTensor` float32 [N, V] of dicts."""
+    matrix = _matrix(rows, self.tokenizer.vocabulary.ids, self.embedding_size)
+    matrix.sort_indices()
+    indices = np.stack(matrix.nonzero(), axis=1).astype(np.int64)
+    return tf.SparseTensor(indices, matrix.data, matrix.shape)
 
   def vectors_of(self, kind, texts, batch_size=32, advance=None):
     """Returns `scipy.sparse.csr_array`s [1, V]: all of V would fill memory."""
@@ -116,10 +132,18 @@ class SparseEncoder(text_encoder.TextEncoder):
     return folder_models.load_sparse(folder, dtype)
 
 
-def _matrix(rows, places):
-  """Returns float32 [N, T] of dicts, the weights of T tokens."""
-  matrix = np.zeros((len(rows), len(places)), np.float32)
-  for number, row in enumerate(rows):
-    for token in row.keys() & places.keys():
-      matrix[number, places[token]] = row[token]
-  return matrix
+def _matrix(rows, places, size=None):
+  """Returns the `scipy.sparse.csr_array` float32 [N, T] of dicts.
+
+  Args:
+    rows: list of N dicts {token: weight}.
+    places: {token: column}.
+    size: int, T; default: as many as places.
+  """
+  offsets = np.cumsum([0, *map(len, rows)])
+  columns = [places[token] for row in rows for token in row]
+  weights = [weight for row in rows for weight in row.values()]
+  return scipy.sparse.csr_array(
+    (np.array(weights, np.float32), np.array(columns, np.int32), offsets),
+    shape=(len(rows), size or len(places)),
+  )

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from keras_bert_impl import files, heads, options, tokenizers
 from keras_bert_impl.checkpoints import hub
-from keras_bert_impl.estimators import records, typed
+from keras_bert_impl.estimators import typed
 from keras_bert_impl.kinds.embeddings import (
   embedding_corpus,
   embedding_kind,
@@ -22,6 +22,7 @@ from keras_bert_impl.kinds.embeddings import (
 from keras_bert_impl.kinds.embeddings.encoders import (
   corpus_encoder,
   encoder_training,
+  searching_encoder,
 )
 from keras_bert_impl.sentences import folder_models, folders
 from keras_bert_impl.serving.small import export as small
@@ -44,7 +45,9 @@ _TEXTS_AND_PROMPT = [
 
 
 class TextEncoder(
-  corpus_encoder.CorpusEncoder, encoder_training.TrainableEncoder
+  corpus_encoder.CorpusEncoder,
+  searching_encoder.SearchingEncoder,
+  encoder_training.TrainableEncoder,
 ):
   """Encodes texts; reads and writes folders of sentence-transformers. Abstract.
 
@@ -320,22 +323,6 @@ def each(keep, encoder, texts, prompt, batch_size, advance=None):
     for place, vector in zip(places, vectors, strict=True):
       found[place] = keep(vector)
   return found
-
-
-def chosen_prompt(texts, name, prompt):
-  """Returns the prompt that is given, or that of a name or the default one.
-
-  Args:
-    texts: `folders.Texts`.
-    name: str, or None.
-    prompt: str, or None.
-
-  Raises:
-    ValueError: it is no str, or there is none of that name.
-  """
-  if prompt is None:
-    return texts.prompt(name)
-  return records.checked_text(prompt, "prompt")
 
 
 def _check_options(encoder, names):
