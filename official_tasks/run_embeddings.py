@@ -10,6 +10,7 @@ r"""Trains an encoder of texts: vectors are near where texts belong together.
     ... --train_file=lines.txt --columns=text   SimCSE: each text with itself
     ... --vectors=sparse (SPLADE) or late (ColBERT)
     ... --train_batch_size=1024 --chunk_size=32  large batches, little memory
+    ... --mine=all-MiniLM-L6-v2                  with hard negatives of pairs
 
 A file is a table with a column for each text (the anchor, its positive, any
 negatives), or has the labels of NLI, of which triplets are made; SQuAD's JSON;
@@ -26,7 +27,7 @@ from keras_bert_impl.kinds.embeddings import embedding_splits
 from keras_bert_impl.runs.fine_tuning import script
 
 with epy.lazy_imports():
-  from keras_bert_impl.kinds.embeddings import embedding_kind
+  from keras_bert_impl.kinds.embeddings.encoders import encoder_kind
 
 script.define_flags(embedding_splits.EmbeddingConfig)
 
@@ -34,7 +35,7 @@ script.define_flags(embedding_splits.EmbeddingConfig)
 def main():
   """Fine-tunes on the data that the flags name."""
   script.run(
-    embedding_kind.KIND, program.from_flags(embedding_splits.EmbeddingConfig)
+    encoder_kind.KIND, program.from_flags(embedding_splits.EmbeddingConfig)
   )
 
 

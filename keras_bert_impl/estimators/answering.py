@@ -157,11 +157,18 @@ class Answering(calls.Public, typing.Generic[Input, Answer]):
     """
     return self._predict(inputs, batch_size, {})
 
-  def _predict(self, inputs, batch_size, values):
-    """Returns as `predict`, with {option of the servable: value}."""
+  def _predict(self, inputs, batch_size, values, advance=None):
+    """Returns as `predict`.
+
+    Args:
+      inputs: as of `predict`.
+      batch_size: the same.
+      values: {option of the servable: value}.
+      advance: callable (number of inputs), called after each batch, or None.
+    """
     options.check_numbers(options.POSITIVE, batch_size=batch_size)
     if not records.is_columns(inputs) and self._is_single(inputs):
-      return self._predict([inputs], batch_size, values)[0]
+      return self._predict([inputs], batch_size, values, advance)[0]
     questions = self._questions(inputs)
     answer = self._signature(self._servable_options(questions) | values)
     answers = [None] * len(questions)
@@ -177,6 +184,8 @@ class Answering(calls.Public, typing.Generic[Input, Answer]):
       for number, place in enumerate(places):
         row = {name: values[number] for name, values in found.items()}
         answers[place] = self._answer(row)
+      if advance:
+        advance(len(places))
     return answers
 
   def export(

@@ -1,15 +1,10 @@
 """Vectors of texts: the kind, whole."""
 
-import dataclasses
-import functools
-
 import keras
 
 from keras_bert_impl import heads
 from keras_bert_impl.kinds.embeddings import (
-  embedding_corpus,
   embedding_data,
-  embedding_splits,
   sentence_folder,
   vector_options,
 )
@@ -172,20 +167,6 @@ def _widths(widths):
   return widths or ()
 
 
-def prepare(job, config):
-  """Returns the `Prepared` of an `EmbeddingConfig`.
-
-  Raises:
-    ValueError: as `embedding_splits.read` and `make_parts`.
-  """
-  splits, *apart = embedding_splits.read_apart(config, job.settings)
-  parts = make_parts(job, splits, config)
-  if any(apart):
-    find = functools.partial(embedding_corpus.outputs_of_run, *apart)
-    parts = dataclasses.replace(parts, more_outputs=find)
-  return kind.Prepared(parts, splits)
-
-
 KIND = kind.Kind(
   "embeddings",
   tasks={
@@ -201,6 +182,5 @@ KIND = kind.Kind(
   },
   options=embedding_options.EmbeddingOptions,
   described=(_ROWS, _LATE_ROWS),
-  prepare=prepare,
   scored=(heads.ENCODER,),
 )

@@ -84,6 +84,12 @@ class EmbeddingConfig(
     ValueError: flags contradict each other.
   """
 
+  mine: str | None = options.common(
+    None,
+    "Encoder of any kind that finds negatives for the pairs to train on; it may"
+    " be that of --init_checkpoint.",
+  )
+
   def __post_init__(self):
     EmbeddingSplitsConfig.__post_init__(self)
 

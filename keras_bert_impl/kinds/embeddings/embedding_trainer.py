@@ -93,6 +93,18 @@ def examples_of(data, targets=None, corpus=None, **columns):
   return examples, named, others
 
 
+def documents_of(corpus):
+  """Returns texts to search, list of `EmbeddingExample`.
+
+  Args:
+    corpus: as of `examples_of`.
+  """
+  if isinstance(corpus, str | os.PathLike):
+    return embedding_data.read_corpus(os.fspath(corpus))
+  corpus = () if corpus is None else records.strings_of(corpus, "corpus", True)
+  return embedding_data.documents(corpus, "corpus")
+
+
 def _complete(examples):
   """Returns examples of lists, those of one text alone as pairs.
 

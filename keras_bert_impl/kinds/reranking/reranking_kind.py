@@ -3,7 +3,7 @@
 from keras_bert_impl import heads
 from keras_bert_impl.kinds.embeddings import embedding_splits
 from keras_bert_impl.kinds.reranking import (
-  mining,
+  ranking_examples,
   reranking,
   reranking_options,
 )
@@ -46,10 +46,11 @@ def prepare(job, config):
   """Returns the `Prepared` of a `RerankerConfig`.
 
   Raises:
-    ValueError: as `embedding_splits.read`, `mining.ranked` and `make_parts`.
+    ValueError: as `embedding_splits.read`, `ranking_examples.ranked` and
+      `make_parts`.
   """
   splits = embedding_splits.read(config, job.settings)
-  splits = mining.ranked(splits, config.mine, config)
+  splits = ranking_examples.ranked(splits, config.mine, config)
   return kind.Prepared(make_parts(job, splits, config), splits)
 
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from keras_bert_impl.kinds.embeddings import embedding_data
+from keras_bert_impl.kinds.embeddings import embedding_data, mining
 from keras_bert_impl.kinds.embeddings.tasks import embedding_scores
-from keras_bert_impl.kinds.reranking import mining, reranking
-from keras_bert_impl.sentences import folders
+from keras_bert_impl.kinds.reranking import reranking
 from keras_bert_impl.tasks.basics import example_types
 
 
@@ -137,13 +136,15 @@ def test_a_query_of_beir_does_not_find_itself_but_its_duplicate(tmp_path):
 class Toy:
   """Encodes by a table."""
 
-  texts = folders.Texts()
-
   def __init__(self, vector_of):
     self.vector_of = vector_of
 
-  def encode(self, texts, prompt):
-    return np.array([self.vector_of[text] for text in texts], np.float32)
+  def similarity_rows(self, queries, documents):
+    a, b = (
+      embedding_scores.unit(np.array([self.vector_of[text] for text in texts]))
+      for texts in (queries, documents)
+    )
+    yield from a @ b.T
 
 
 def test_trec_eval_scores_what_is_written_as_results_do(tmp_path):

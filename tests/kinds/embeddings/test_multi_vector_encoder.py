@@ -209,7 +209,7 @@ def test_other_vectors_and_data_are_refused(encoder):
   with pytest.raises(ValueError, match="must be a list of arrays"):
     encoder.similarity([np.zeros(3)], encoder.encode_document(["cat"]))
   with pytest.raises(ValueError, match="must be a list of arrays"):
-    encoder.similarity("a", "b")
+    encoder.similarity({"a": 1}, "b")
   for call in (encoder.encode_query, encoder.encode_document):
     with pytest.raises(ValueError, match=r"texts .* must be a str or a list"):
       call({"text": ["cat"]})

@@ -123,7 +123,7 @@ def test_the_similarity_of_vectors_is_their_cosine(encoder):
     np.diag(encoder.similarity(vectors, vectors)), 1, 1e-6
   )
   with pytest.raises(ValueError, match=r"b must be vectors .*encode\("):
-    encoder.similarity(a, ["the cat"])
+    encoder.similarity(a, [["the cat"]])
   with pytest.raises(ValueError, match=r"a \[3, 2\] and b \[1, 3\]"):
     encoder.similarity(a, [1, 2, 3])
 

@@ -9,8 +9,9 @@ import tensorflow as tf
 
 import keras_bert_impl as kb
 from keras_bert_impl import files
-from keras_bert_impl.kinds.embeddings import embedding_data
-from keras_bert_impl.kinds.reranking import mining, reranking_options
+from keras_bert_impl.kinds.embeddings import embedding_data, mining
+from keras_bert_impl.kinds.embeddings.tasks import mining_options
+from keras_bert_impl.kinds.reranking import ranking_examples, reranking_options
 from keras_bert_impl.sentences import folders
 from keras_bert_impl.tasks.basics import example_types
 
@@ -23,15 +24,12 @@ SETTINGS = {"epochs": 1, "batch_size": 2, "learning_rate": 1e-3}
 class Letters:
   """An encoder whose vectors are angles that are given."""
 
-  texts = folders.Texts()
-
   def __init__(self, angles):
     self._angles = angles
 
-  def encode(self, texts, prompt=""):
-    del prompt
-    angles = np.array([self._angles[text] for text in texts])
-    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+  def similarity_rows(self, queries, documents):
+    a, b = (np.array([*map(self._angles.get, x)]) for x in (queries, documents))
+    yield from np.cos(a[:, None] - b)
 
 
 @pytest.fixture(name="found")
@@ -51,15 +49,23 @@ def test_a_tokenizer_without_a_limit_limits_nothing(length, tmp_path):
   assert folders.longest_text(files.Folder(tmp_path)) is None
 
 
+def mined(found, number, **options):
+  options = mining_options.MiningOptions(num_negatives=number, **options)
+  [one] = mining.negatives(*found, options)
+  return one.texts
+
+
 def test_negatives_are_near_but_not_nearer_than_the_positive(found):
-  [one] = mining.negatives(*found, 2, margin=0.01)
-  assert one.texts == ("q", "right", "far", "other")
-  [one] = mining.negatives(*found, 1, margin=-1.0)
-  assert one.texts == ("q", "right", "near")
-  [one] = mining.negatives(*found, 1, ranks=(4, 4))
-  assert one.texts == ("q", "right", "other")
+  two = mined(found, 2, mining_margin=0.01)
+  assert two == ("q", "right", "far", "other")
+  assert mined(found, 1, mining_margin=-1.0) == ("q", "right", "near")
+  fourth = {"first_mined_rank": 4, "last_mined_rank": 4}
+  assert mined(found, 1, **fourth) == ("q", "right", "other")
+  # The cosine of far is 0.92 of that of right, that of other 0.07.
+  few = mined(found, 1, mining_margin=0.0, mining_share=0.9)
+  assert few == ("q", "right", "other")
   with pytest.raises(ValueError, match="no query has 3 negatives among the"):
-    mining.negatives(*found, 3)
+    mined(found, 3)
 
 
 def test_candidates_are_the_nearest_relevant_or_not(found):
@@ -77,13 +83,13 @@ def test_pairs_with_scores_are_put_together_by_query():
     for k, (q, d, score) in enumerate(pairs)
   ]
   options = reranking_options.RerankingOptions()
-  found = mining.ranked({"dev": examples}, None, options)["dev"]
+  found = ranking_examples.ranked({"dev": examples}, None, options)["dev"]
   assert [(e.query, e.documents, e.grades) for e in found] == [
     ("q", ("a", "b"), (0.0, 2.0)),
     ("p", ("a", "c"), (1.0, 0.0)),
   ]
   with pytest.raises(ValueError, match="f:0 has one document, like all other"):
-    mining.ranked({"dev": examples[:2]}, None, options)
+    ranking_examples.ranked({"dev": examples[:2]}, None, options)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +111,7 @@ def test_what_is_no_pair_is_refused(checkpoint, inputs, message):
 def test_options_of_mining_need_an_encoder():
   options = reranking_options.RerankingOptions(num_negatives=3)
   with pytest.raises(ValueError, match=r"num_negatives \(3\) needs --mine"):
-    mining.ranked({}, None, options)
+    ranking_examples.ranked({}, None, options)
 
 
 @pytest.mark.integration
@@ -177,10 +183,10 @@ def test_any_encoder_finds_documents(kind):
   ]
   options = reranking_options.RerankingOptions(num_candidates=3)
   [found, expected] = [
-    mining.ranked({"dev": examples}, given, options)["dev"]
+    ranking_examples.ranked({"dev": examples}, given, options)["dev"]
     for given in (str(folder), encoder)
   ]
-  assert isinstance(mining.open_encoder(folder), type(encoder))
+  assert isinstance(ranking_examples.open_encoder(folder), type(encoder))
   assert found == expected
   assert {len(each.documents) for each in found} == {3}
 
@@ -208,13 +214,6 @@ def test_a_document_must_be_relevant(checkpoint):
     kb.Reranker.from_checkpoint(checkpoint).fit(scored, **SETTINGS)
 
 
-@pytest.mark.parametrize(
-  "mine, message",
-  [
-    (3, r"mine \(int\) must be a kb.SentenceEncoder"),
-    (SENTENCES / "../late", r"makes late vectors, but must be a kb.Sentence"),
-  ],
-)
-def test_other_encoders_find_no_documents(mine, message):
-  with pytest.raises(ValueError, match=message):
-    mining.open_encoder(mine)
+def test_what_is_no_encoder_finds_no_documents():
+  with pytest.raises(ValueError, match=r"mine \(int\) must be a kb.Sentence"):
+    ranking_examples.open_encoder(3)

@@ -12,6 +12,7 @@ from keras_bert_impl.estimators import trainable, typed
 from keras_bert_impl.kinds.embeddings import (
   embedding_kind,
   embedding_trainer,
+  mining,
   sentence_folder,
 )
 from keras_bert_impl.sentences import folders
@@ -42,10 +43,16 @@ class EncoderSettings(typed.FitSettings, total=False):
   document_prompt: str | None
   embedding_size: int | None
   epochs: float
+  first_mined_rank: int
   label_column: str
+  last_mined_rank: int
   loss: str
   margin: float
   matryoshka_widths: Sequence[int] | None
+  mine: typing.Any
+  mining_margin: float
+  mining_share: float | None
+  num_negatives: int
   pooling: str | None
   query_flops_weight: float
   query_length: int | None
@@ -106,7 +113,11 @@ class TrainableEncoder(
         ("in_batch", "triplet"; "cosine", "cosent" or "angle" of scores),
         chunk_size (examples at once), temperature, both_ways, margin,
         matryoshka_widths, query_prompt and document_prompt; of sparse vectors
-        query_flops_weight and document_flops_weight.
+        query_flops_weight and document_flops_weight. And mine, an encoder of
+        any kind, maybe this one, or the folder of one like this: it finds
+        num_negatives hard negatives of each pair, of first_mined_rank to
+        last_mined_rank, by mining_margin or mining_share less similar than the
+        positive.
 
     Returns:
       `keras.callbacks.History`.
@@ -156,7 +167,24 @@ class TrainableEncoder(
   def _length(self):
     return self.texts.max_seq_length or options.LONGEST
 
+  def _pop_columns(self, settings):
+    """Takes what is not for the run out of settings: columns, the encoder."""
+    self._mine = self._miner(settings.pop("mine", None))
+    return super()._pop_columns(settings)
+
+  def _miner(self, given):
+    """Returns the encoder that finds negatives, or None."""
+    if isinstance(given, str | os.PathLike):
+      return self.from_checkpoint(given)
+    if not isinstance(given, TrainableEncoder | None):
+      raise ValueError(
+        f"mine ({type(given).__name__}) must be an encoder, such as a"
+        " kb.SentenceEncoder, or the folder of one."
+      )
+    return given
+
   def _parts(self, run, splits, task_options):
+    mining.add_negatives(splits, self._mine, task_options)
     return embedding_kind.make_parts(run, splits, task_options)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import choices, heads, options
+from keras_bert_impl import heads, options
 from keras_bert_impl.estimators import records, typed
 from keras_bert_impl.kinds.embeddings.encoders import (
   searching_encoder,
@@ -21,7 +21,7 @@ from keras_bert_impl.tasks.basics import max_sim, vector_losses
 from keras_bert_impl.tokenizers.graph import late_interaction
 
 if typing.TYPE_CHECKING:
-  from typing_extensions import Self
+  from typing_extensions import Self, Unpack
 
 
 _QUERY, _DOCUMENT = late_interaction.KINDS
@@ -50,6 +50,7 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
 
   head = heads.LATE
   similarity_name = vector_losses.MAX_SIM
+  _sides = ("encode_query", "encode_document")
 
   def __init__(self, model, tokenizer, texts=None):
     texts = texts or folders.Texts()
@@ -93,19 +94,15 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     self,
     texts: str | Iterable[str],
     batch_size: int = 32,
-    precision: str = choices.FLOAT32,
-    show_progress_bar: bool | None = None,
-    convert_to_tensor: bool = False,
+    **settings: "Unpack[searching_encoder.EncodeSettings]",
   ) -> typing.Any:
     """Encodes queries, after the prompt "query" if there is one.
 
     Args:
       texts: list of N str, or one str.
       batch_size: int, texts at once.
-      precision: str, as of `SentenceEncoder.encode`; the ranges are those of
-        all tokens.
-      show_progress_bar: bool, whether a bar counts the texts.
-      convert_to_tensor: bool, whether to return `tf.Tensor`s.
+      **settings: precision, whose ranges are those of all tokens,
+        show_progress_bar and convert_to_tensor, as of `SentenceEncoder.encode`.
 
     Returns:
       list of N float32 arrays [L, D], vectors of length 1: of all tokens, those
@@ -115,31 +112,21 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
       ValueError: a batch_size below 1, or no such precision or marker in the
         vocabulary.
     """
-    output = searching_encoder.Output(
-      precision=precision,
-      show_progress_bar=show_progress_bar,
-      convert_to_tensor=convert_to_tensor,
-    )
-    return self._encode(_QUERY, texts, batch_size, output)
+    output = searching_encoder.Output.of(self.encode_query, settings)
+    return _encoded(self, _QUERY, texts, batch_size, output)
 
   def encode_document(
     self,
     texts: str | Iterable[str],
     batch_size: int = 32,
-    precision: str = choices.FLOAT32,
-    show_progress_bar: bool | None = None,
-    convert_to_tensor: bool = False,
+    **settings: "Unpack[searching_encoder.EncodeSettings]",
   ) -> typing.Any:
     """Encodes documents: vectors of all tokens but the skipped ones.
 
     Args, returns and raises: as `encode_query`.
     """
-    output = searching_encoder.Output(
-      precision=precision,
-      show_progress_bar=show_progress_bar,
-      convert_to_tensor=convert_to_tensor,
-    )
-    return self._encode(_DOCUMENT, texts, batch_size, output)
+    output = searching_encoder.Output.of(self.encode_document, settings)
+    return _encoded(self, _DOCUMENT, texts, batch_size, output)
 
   encode = encode_document  # of `predict`
 
@@ -166,9 +153,6 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
       batch_size,
       advance,
     )
-
-  def _encode_sides(self):
-    return self.encode_query, self.encode_document
 
   def _compared(self, a, b):
     a, b = _arrays("a", a), _arrays("b", b)
@@ -241,14 +225,6 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
       **vars(self.texts.late),
     )
 
-  def _encode(self, kind, texts, batch_size, output):
-    is_one = isinstance(texts, str)
-    texts = [texts] if is_one else records.strings_of(texts, "texts", True)
-    with output.bar(len(texts)) as bar:
-      vectors = self.vectors(texts, kind, batch_size, bar.update)
-    vectors = output.of_tokens(vectors)
-    return vectors[0] if is_one else vectors
-
   def vectors_of(self, kind, texts, batch_size=32, advance=None):
     """Returns `vectors` of either kind."""
     return self.vectors(texts, kind, batch_size, advance)
@@ -289,6 +265,16 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
   @classmethod
   def _load(cls, folder, path, dtype):
     return folder_models.load_late(folder, dtype)
+
+
+def _encoded(encoder, kind, texts, batch_size, output):
+  """Returns the vectors of texts, or of one, as an `Output` says."""
+  is_one = isinstance(texts, str)
+  texts = [texts] if is_one else records.strings_of(texts, "texts", True)
+  with output.bar(len(texts)) as bar:
+    vectors = encoder.vectors(texts, kind, batch_size, bar.update)
+  vectors = output.of_tokens(vectors)
+  return vectors[0] if is_one else vectors
 
 
 def _arrays(name, vectors):

@@ -100,6 +100,9 @@ class Output:
 class SearchingEncoder(calls.Public, abc.ABC):
   """An encoder that tells queries from documents, and searches. Abstract."""
 
+  # Methods that encode the texts of either side of `similarity`.
+  _sides = ("encode", "encode")
+
   def encode_query(
     self,
     texts: str | Iterable[str],
@@ -163,7 +166,8 @@ class SearchingEncoder(calls.Public, abc.ABC):
 
     Source: sentence-transformers, `SentenceTransformer.similarity`, by default.
     """
-    a, b = map(_encoded, self._encode_sides(), (a, b))
+    encode = (getattr(self, name) for name in self._sides)
+    a, b = map(_encoded, encode, (a, b))
     return self._similarities(*self._compared(a, b))
 
   def search(
@@ -199,18 +203,28 @@ class SearchingEncoder(calls.Public, abc.ABC):
     named = {"batch_size": batch_size, "show_progress_bar": show_progress_bar}
     queries = _encoded(functools.partial(self.encode_query, **named), queries)
     corpus = _encoded(functools.partial(self.encode_document, **named), corpus)
-    queries, corpus = self._compared(queries, corpus)
-    size = max(1, _MOST_SIMILARITIES // max(1, _number(corpus)))
     return [
       [{"corpus_id": x["index"], "score": x["score"]} for x in best]
-      for start in range(0, _number(queries), size)
-      for scores in self._similarities(queries[start : start + size], corpus)
+      for scores in self._rows(queries, corpus)
       for best in [records.best(scores, top_k)]
     ]
 
-  def _encode_sides(self):
-    """Returns what encodes texts of either side of `similarity`."""
-    return self.encode, self.encode
+  def similarity_rows(self, queries, documents):
+    """Yields the similarities of each query with all documents, float32 [M].
+
+    Args:
+      queries: list of N str.
+      documents: list of M str.
+    """
+    encoded = self.encode_query(queries), self.encode_document(documents)
+    yield from self._rows(*encoded)
+
+  def _rows(self, queries, corpus):
+    """Yields float32 [M] of each query, both as of `search`."""
+    queries, corpus = self._compared(queries, corpus)
+    size = max(1, _MOST_SIMILARITIES // max(1, _number(corpus)))
+    for start in range(0, _number(queries), size):
+      yield from self._similarities(queries[start : start + size], corpus)
 
   @abc.abstractmethod
   def _compared(self, a, b):

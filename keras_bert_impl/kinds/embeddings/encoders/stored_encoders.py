@@ -3,7 +3,6 @@
 import os
 
 from keras_bert_impl import files
-from keras_bert_impl.checkpoints import hub
 from keras_bert_impl.kinds.embeddings import sentence_folder
 from keras_bert_impl.kinds.embeddings.encoders import (
   multi_vector_encoder,
@@ -11,6 +10,7 @@ from keras_bert_impl.kinds.embeddings.encoders import (
   sparse_encoder,
   static_encoder,
 )
+from keras_bert_impl.model_folders import trained_models
 from keras_bert_impl.sentences import folders
 
 _CLASSES = {
@@ -28,13 +28,13 @@ def open_encoder(path, dtype=None):
   """Returns the encoder of a folder; of another checkpoint, a dense one.
 
   Args:
-    path: as of `TextEncoder.from_checkpoint`.
+    path: as of `TextEncoder.from_checkpoint`; of a search, its best run.
     dtype: the same.
 
   Raises:
     As `TextEncoder.from_checkpoint`.
   """
-  path = hub.local_path(path, weights=True)
+  path = trained_models.find_folder(os.fspath(path))
   for head, name in sentence_folder.NAMES.items():
     if files.is_folder(os.path.join(path, name)):
       return _CLASSES[head].from_checkpoint(path, dtype)

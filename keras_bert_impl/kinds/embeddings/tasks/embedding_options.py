@@ -3,6 +3,7 @@
 import dataclasses
 
 from keras_bert_impl import choices, options
+from keras_bert_impl.kinds.embeddings.tasks import mining_options
 from keras_bert_impl.tasks.basics import vector_losses
 
 # Kinds of vectors of texts.
@@ -50,7 +51,7 @@ class LateOptions:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EmbeddingOptions(LateOptions):
+class EmbeddingOptions(LateOptions, mining_options.MiningOptions):
   """Options of text vectors: their losses, pooling and prompts.
 
   Raises:
@@ -115,9 +116,10 @@ class EmbeddingOptions(LateOptions):
   document_prompt: str | None = options.field(
     None, "Text to put before each other text; default: the same."
   )
-
-  def __post_init__(self):
-    options.check_fields(self)
+  # One was enough for Karpukhin et al. 2020, table 3; each costs a text.
+  num_negatives: int = options.common(
+    1, "Negatives of each pair, with --mine.", interval="[1, 1000]"
+  )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

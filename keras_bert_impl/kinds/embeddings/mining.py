@@ -1,0 +1,144 @@
+"""Documents that an encoder finds for queries: hard negatives, candidates."""
+
+from keras_bert_impl import options as options_lib
+from keras_bert_impl.estimators import records
+from keras_bert_impl.kinds.embeddings.tasks import (
+  embedding_scores,
+  mining_options,
+)
+from keras_bert_impl.tasks.basics import example_types
+
+# Options that only mined documents have.
+OPTIONS = options_lib.names(mining_options.MiningOptions)
+
+
+def add_negatives(splits, encoder, options):
+  """Gives the pairs to train on negatives, if there is an encoder.
+
+  Args:
+    splits: {split: list of `EmbeddingExample`}, of which "train" is replaced.
+    encoder: as of `negatives`, or None.
+    options: the same.
+
+  Raises:
+    ValueError: the examples have negatives or scores already, or none is found;
+      or there are options and no encoder.
+  """
+  if not encoder:
+    options_lib.check_unused(options, OPTIONS, "mine")
+    return
+  examples = splits.get("train", ())
+  for example in examples:
+    if len(example.others) > 1 or example.score is not None:
+      what = "a score" if example.score is not None else "negatives"
+      raise ValueError(
+        f"{example.origin} has {what} already, but mine finds negatives of"
+        " pairs: leave mine out, or name the columns of two texts."
+      )
+  if examples:
+    splits["train"] = negatives(encoder, examples, options)
+
+
+def candidates(encoder, examples, depth):
+  """Returns the documents that an encoder finds for each anchor.
+
+  Args:
+    encoder: `TextEncoder`, or another with `similarity_rows`.
+    examples: list of `EmbeddingExample`: anchors with their relevant documents,
+      and the others to search.
+    depth: int, documents of each.
+
+  Returns:
+    list of `RankingExample`, the nearest document first.
+  """
+  result = []
+  for found in _search(encoder, examples, depth):
+    query, origin, grades, _, nearest = found
+    documents = [*nearest]
+    missing = [g for text, g in grades.items() if text not in documents]
+    result.append(
+      example_types.RankingExample(
+        str(len(result)),
+        query,
+        tuple(documents),
+        tuple(grades.get(text, 0.0) for text in documents),
+        tuple(missing),
+        origin,
+      )
+    )
+  return result
+
+
+def negatives(encoder, examples, options):
+  """Returns examples with hard negatives: near, but not relevant.
+
+  Args:
+    encoder: as of `candidates`.
+    examples: the same.
+    options: `MiningOptions`: how many negatives, of which ranks, and how much
+      less similar than the positive: what is nearer may be relevant too, though
+      nobody said so.
+
+  Returns:
+    list of `EmbeddingExample`, each with its positive and as many negatives;
+    anchors with fewer are left out.
+
+  Raises:
+    ValueError: none has so many.
+
+  Source: of the share, Moreira et al. 2024, NV-Retriever.
+  """
+  result, number = [], options.num_negatives
+  ranks = options.first_mined_rank, options.last_mined_rank
+  for found in _search(encoder, examples, ranks[1]):
+    query, origin, grades, similarities, nearest = found
+    for positive, similarity in similarities.items():
+      most = similarity - options.mining_margin
+      if options.mining_share is not None:
+        most = min(most, similarity * options.mining_share)
+      chosen = [
+        text
+        for text, found in [*nearest.items()][ranks[0] - 1 :]
+        if text not in grades and found <= most
+      ][:number]
+      if len(chosen) == number:
+        name, texts = str(len(result)), (positive, *chosen)
+        result.append(
+          example_types.EmbeddingExample(name, query, texts, origin=origin)
+        )
+  if not result:
+    raise ValueError(
+      f"no query has {number} negatives among the ranks {ranks[0]} to"
+      f" {ranks[1]} whose similarity is {options.mining_margin:g} below that of"
+      " its positive: give more texts, other ranks or a smaller mining_margin."
+    )
+  return result
+
+
+def _search(encoder, examples, depth):
+  """Yields what is found for each query.
+
+  Args:
+    encoder: as of `candidates`.
+    examples: the same.
+    depth: int, documents of each.
+
+  Yields:
+    (query, its origin, {relevant document: grade}, {the same: similarity},
+    {document: similarity}, the nearest first).
+  """
+  judged = embedding_scores.judgements(examples)
+  documents = [*judged.documents.values()]
+  asked = [judged.queries[name] for name in judged.grades]
+  origins = {example.anchor: example.origin for example in examples[::-1]}
+  rows = encoder.similarity_rows(asked, documents)
+  places = {name: place for place, name in enumerate(judged.documents)}
+  for (name, known), row in zip(judged.grades.items(), rows, strict=True):
+    best = records.best(row, depth + 1)
+    if judged.has_names:  # A query must not find itself.
+      best = [x for x in best if x["index"] != places.get(name)]
+    query = judged.queries[name]
+    grades = {judged.documents[own]: grade for own, grade in known.items()}
+    positive = {judged.documents[own]: row[places[own]] for own in known}
+    nearest = {documents[x["index"]]: x["score"] for x in best[:depth]}
+    yield query, origins[query], grades, positive, nearest
