@@ -15,7 +15,9 @@ from keras_bert_impl.estimators import (
   trainable,
   typed,
 )
+from keras_bert_impl.families import family
 from keras_bert_impl.model_folders import conversion, task_file, trained_models
+from keras_bert_impl.sentences import folders
 
 if typing.TYPE_CHECKING:  # Of typing only from Python 3.11 on.
   from typing_extensions import Unpack
@@ -106,6 +108,10 @@ class Estimator(
     weights = self.model.weights if is_changed else ()
     conversion.convert(config, labels=labels, weights=weights)
     task = self._task | ({"labels": [*labels]} if labels else {})
+    if self.max_seq_length and task.get("head") in family.CLASSIFIERS:
+      # What it cuts texts to now, here and in other programs.
+      task |= {"max_seq_length": self.max_seq_length}
+      folders.limit_texts(path, self.max_seq_length)
     if task.get("head") in self.kind.tasks:  # Nothing else was trained.
       task_file.write(path, task)
     model_card.write(path, type(self), task, self.results)

@@ -5,11 +5,11 @@ import os
 from keras_bert_impl import files
 from keras_bert_impl.checkpoints.descriptions import google_config
 from keras_bert_impl.reports import report_page, sections
+from keras_bert_impl.sentences import folders
 from keras_bert_impl.tokenizers.formats import (
   tokenizer_json_writing,
   tokenizer_options,
   vocabularies,
-  vocabulary_files,
 )
 from keras_bert_impl.training import run_log, run_results
 
@@ -91,9 +91,7 @@ class RunFolder:
       )
     tokenizer_json_writing.save(self.path, vocabulary, options)
     if max_length:
-      path = self.join(vocabulary_files.OPTIONS_FILE)
-      stored = files.read_json(path)
-      files.write_json(path, stored | {"model_max_length": max_length})
+      folders.limit_texts(self.path, max_length)
 
   def vocabulary_path(self, vocabulary):
     """Returns the path of a `Vocabulary` in the folder."""

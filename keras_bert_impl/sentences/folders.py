@@ -413,6 +413,21 @@ def longest_text(folder):
   return None if length is None or length > _MOST_TOKENS else int(length)
 
 
+def limit_texts(path, length):
+  """Writes the most tokens of a text or pair, as `longest_text` reads them.
+
+  Args:
+    path: str, a model's folder with its tokenizer.
+    length: int.
+  """
+  folder = files.Folder(path)
+  values, texts_path = _texts_file(folder)
+  if values.get("max_seq_length") is not None:
+    files.write_json(texts_path, values | {"max_seq_length": length})
+  path, stored = folder.join(_TOKENIZER_FILE), folder.find_json(_TOKENIZER_FILE)
+  files.write_json(path, (stored or {}) | {"model_max_length": length})
+
+
 def _texts_file(folder):
   """Returns the settings of texts beside a transformer, and their path."""
   names = [_TEXTS_FILES.format(kind) for kind in _KINDS]

@@ -111,7 +111,7 @@ class Reranker(
     number = 1 if self._is_single(inputs) else None
     if number is None:
       inputs = records.items_of(inputs, "inputs")
-    with output.bar(number or len(inputs)) as bar:
+    with output.bar(number or len(inputs), "Scored", " pairs") as bar:
       scores = self._predict(inputs, batch_size, {}, bar.update)
     return tf.constant(scores, tf.float32) if convert_to_tensor else scores
 

@@ -141,6 +141,13 @@ def test_a_reranker_is_trained_with_mined_negatives_and_saved(
   assert len(ranked) == 2
   scored = reranker.evaluate(PAIRS, mine=encoder, num_candidates=3)
   assert {"ndcg@10", "mrr@10"} <= scores_of(scored)
+  # Texts of the corpus are found as well: one is nearer than any.
+  searched = reranker.evaluate(
+    PAIRS, mine=encoder, corpus=[q for q, _ in PAIRS], num_candidates=1
+  )
+  assert searched["recall@1"] < scored["recall@1"] + 1e-6
+  with pytest.raises(ValueError, match="corpus needs mine, the encoder"):
+    reranker.evaluate(PAIRS, corpus=["a cat"])
   reranker.save(tmp_path / "saved")
   # What CrossEncoder cuts pairs to is what the training did.
   options = (tmp_path / "saved" / "tokenizer_config.json").read_text()
@@ -148,6 +155,27 @@ def test_a_reranker_is_trained_with_mined_negatives_and_saved(
   assert json.loads(options)["model_max_length"] == length
   again = kb.Reranker.from_checkpoint(tmp_path / "saved")
   assert again.predict(("is a?", "b")) == pytest.approx(scores[2], abs=1e-5)
+
+
+def test_what_pairs_are_cut_to_is_saved(tmp_path):
+  pairs = json.loads((CROSS_ENCODER / "expected.json").read_text())["pairs"]
+  shorter = kb.Reranker.from_checkpoint(CROSS_ENCODER, max_seq_length=9)
+  expected = shorter.predict(pairs, convert_to_tensor=True).numpy()
+  whole = kb.Reranker.from_checkpoint(CROSS_ENCODER).predict(pairs)
+  assert not np.allclose(whole, expected, atol=0.1)
+  shorter.save(tmp_path / "saved")
+  again = kb.Reranker.from_checkpoint(tmp_path / "saved")
+  np.testing.assert_allclose(again.predict(pairs), expected, atol=1e-6)
+  # CrossEncoder reads the tokenizer's, transformers alone too.
+  options = json.loads((tmp_path / "saved/tokenizer_config.json").read_text())
+  assert options["model_max_length"] == 9
+
+
+def test_a_bar_counts_the_pairs(capsys):
+  reranker = kb.Reranker.from_checkpoint(CROSS_ENCODER)
+  reranker.rank("the cat", ["a", "b", "cat"], show_progress_bar=True)
+  lines = capsys.readouterr().err.splitlines()
+  assert any(line.startswith("Scored: 100 %, 3/3") for line in lines)
 
 
 def test_a_cross_encoder_of_sentence_transformers_scores_as_there(tmp_path):

@@ -74,10 +74,10 @@ class Output:
     own = options.names(cls)
     return cls(**{k: v for k, v in settings.items() if k in own})
 
-  def bar(self, total):
+  def bar(self, total, done="Encoded", unit=" texts"):
     """Returns the bar of `total` texts, which may be one that is not shown."""
     is_hidden = {} if self.show_progress_bar else {"disable": True}
-    return progress.bar("Encoded", total=total, unit=" texts", **is_hidden)
+    return progress.bar(done, total=total, unit=unit, **is_hidden)
 
   def of_rows(self, vectors):
     """Returns vectors float32 [N, D] as they are answered."""
