@@ -1,12 +1,16 @@
 """Documents that an encoder finds for queries: hard negatives, candidates."""
 
+import dataclasses
+
 from keras_bert_impl import options as options_lib
+from keras_bert_impl import tokenizers
 from keras_bert_impl.estimators import records
+from keras_bert_impl.kinds.embeddings import sentence_folder
 from keras_bert_impl.kinds.embeddings.tasks import (
   embedding_scores,
   mining_options,
 )
-from keras_bert_impl.tasks.basics import example_types
+from keras_bert_impl.tasks.basics import example_types, fine_tuning
 
 # Options that only mined documents have.
 OPTIONS = options_lib.names(mining_options.MiningOptions)
@@ -18,16 +22,19 @@ def add_negatives(splits, encoder, options):
   Args:
     splits: {split: list of `EmbeddingExample`}, of which "train" is replaced.
     encoder: as of `negatives`, or None.
-    options: the same.
+    options: `EmbeddingOptions`.
+
+  Returns:
+    list of `EmbeddingExample`, those to train on as they were.
 
   Raises:
     ValueError: the examples have negatives or scores already, or none is found;
       or there are options and no encoder.
   """
-  if not encoder:
-    options_lib.check_unused(options, OPTIONS, "mine")
-    return
   examples = splits.get("train", ())
+  if not encoder:
+    options_lib.check_unused(options, (*OPTIONS, "mine_every"), "mine")
+    return examples
   for example in examples:
     if len(example.others) > 1 or example.score is not None:
       what = "a score" if example.score is not None else "negatives"
@@ -37,6 +44,31 @@ def add_negatives(splits, encoder, options):
       )
   if examples:
     splits["train"] = negatives(encoder, examples, options)
+  return examples
+
+
+def renewed(parts, encoder_class, pairs, options):
+  """Returns a `FineTuning` whose model finds negatives anew, if asked for.
+
+  Args:
+    parts: `FineTuning` of text vectors.
+    encoder_class: class of the encoder that the model becomes.
+    pairs: as `add_negatives` returned them.
+    options: `EmbeddingOptions`.
+  """
+  if not options.mine_every:
+    return parts
+
+  def make(run):
+    data, texts = run.data, sentence_folder.texts_of(run)
+    tokenizer = tokenizers.make(data.vocabulary, data.options)
+    encoder = encoder_class(run.experiment.model, tokenizer, texts)
+    found = {e.texts[:2]: e for e in _mined(encoder, pairs, options)}
+    # A pair for which it finds too few keeps those that it had first.
+    return [found.get(e.texts[:2], e) for e in data.examples("train")]
+
+  renewal = fine_tuning.Renewal(options.mine_every, make)
+  return dataclasses.replace(parts, renewal=renewal)
 
 
 def candidates(encoder, examples, depth):
@@ -88,6 +120,19 @@ def negatives(encoder, examples, options):
 
   Source: of the share, Moreira et al. 2024, NV-Retriever.
   """
+  result = _mined(encoder, examples, options)
+  if not result:
+    raise ValueError(
+      f"no query has {options.num_negatives} negatives among the ranks"
+      f" {options.first_mined_rank} to {options.last_mined_rank} whose"
+      f" similarity is {options.mining_margin:g} below that of its positive:"
+      " give more texts, other ranks or a smaller mining_margin."
+    )
+  return result
+
+
+def _mined(encoder, examples, options):
+  """Returns as `negatives`; [] if no anchor has so many."""
   result, number = [], options.num_negatives
   ranks = options.first_mined_rank, options.last_mined_rank
   for found in _search(encoder, examples, ranks[1]):
@@ -106,12 +151,6 @@ def negatives(encoder, examples, options):
         result.append(
           example_types.EmbeddingExample(name, query, texts, origin=origin)
         )
-  if not result:
-    raise ValueError(
-      f"no query has {number} negatives among the ranks {ranks[0]} to"
-      f" {ranks[1]} whose similarity is {options.mining_margin:g} below that of"
-      " its positive: give more texts, other ranks or a smaller mining_margin."
-    )
   return result
 
 

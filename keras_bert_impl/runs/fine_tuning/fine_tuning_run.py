@@ -208,6 +208,8 @@ class Run:
         "train_rows": [*map(self.data.fingerprint, self.data.stages)],
         **self.fine_tuning.task.describe_training(),
       }
+      if self.fine_tuning.renewal:
+        of_training["mine_every"] = self.fine_tuning.renewal.epochs
       if even := denominators(self):
         of_training[_DENOMINATORS] = even
       if self.teaching:

@@ -6,6 +6,7 @@ A script reads its examples and chooses its task; this package does the rest:
   fine_tuning_run.py     a run: steps, batches, what a continued one must keep
   run_actions.py         what is done with it: training, scores, files, report
   teaching.py            what teachers say of the rows
+  renewal.py             rounds whose examples the model makes
   early_stopping.py      ends a run when its dev scores stop improving
   predictions.py         outputs of a model, or of an ensemble
   search.py              restarts, and a grid of hyper-parameters

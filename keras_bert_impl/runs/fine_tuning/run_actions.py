@@ -12,6 +12,7 @@ from keras_bert_impl.runs.fine_tuning import (
   early_stopping,
   fine_tuning_report,
   predictions,
+  renewal,
   report_material,
 )
 from keras_bert_impl.runs.labelled_data import hidden_states
@@ -54,16 +55,22 @@ def train(run):
       run, patience, lambda: score(run, run.data.selecting_split)
     )
 
+  rounds, is_over = renewal.Rounds(run), False
+
   def after_save(step):
+    nonlocal is_over
     is_over = bool(stopping and stopping(step))
     scores = stopping.scores() if stopping else {}
-    return bool(listener and listener.on_checkpoint(step, scores)) or is_over
+    is_over |= bool(listener and listener.on_checkpoint(step, scores))
+    return is_over or rounds.is_due(step)
 
   if listener:
     listener.begin(run.experiment, lambda names: _scores(run, names))
-  summary = run.experiment.train(
-    run.batches, after_save, on_report=listener and listener.on_report
-  )
+  on_report, is_due = listener and listener.on_report, True
+  while is_due:
+    rounds.begin(run.experiment.loop.step)
+    summary = run.experiment.train(run.batches, after_save, on_report=on_report)
+    is_due = not is_over and rounds.is_due(run.experiment.loop.step)
   run.results["train"] = dataclasses.asdict(summary)
   if patience:
     run.results["train"]["best_step"] = stopping.restore_best()

@@ -240,6 +240,19 @@ class Evaluator(abc.ABC):
     return {}
 
 
+class Renewal(NamedTuple):
+  """How the model in training makes the examples to learn from next.
+
+  Attributes:
+    epochs: int, after so many it does, and again; epochs are what ends with a
+      checkpoint.
+    make: function of a run that returns as many examples as there were.
+  """
+
+  epochs: int
+  make: Callable
+
+
 @dataclasses.dataclass(frozen=True)
 class FineTuning:
   """A fine-tuning task: its three parts.
@@ -254,6 +267,7 @@ class FineTuning:
       later on; another run may go on with others.
     more_outputs: function (run, split) -> {output: object} beside those of the
       model, for the evaluator; None without.
+    renewal: `Renewal`, or None where all epochs read the same.
   """
 
   preprocessor: Preprocessor
@@ -262,6 +276,7 @@ class FineTuning:
   write_model: Callable | None = None
   used_with: dict = dataclasses.field(default_factory=dict)
   more_outputs: Callable | None = None
+  renewal: Renewal | None = None
 
   def describe(self):
     """Returns {name: JSON value} for servers and later runs."""

@@ -17,16 +17,18 @@ def prepare(job, config):
   """Returns the `Prepared` of an `EmbeddingConfig`.
 
   Raises:
-    ValueError: as `embedding_splits.read_apart`, `mining.with_negatives` and
+    ValueError: as `embedding_splits.read_apart`, `mining.add_negatives` and
       `embedding_kind.make_parts`.
   """
   splits, *apart = embedding_splits.read_apart(config, job.settings)
   encoder = config.mine and stored_encoders.open_encoder(config.mine)
-  mining.add_negatives(splits, encoder, config)
+  pairs = mining.add_negatives(splits, encoder, config)
   parts = embedding_kind.make_parts(job, splits, config)
   if any(apart):
     find = functools.partial(embedding_corpus.outputs_of_run, *apart)
     parts = dataclasses.replace(parts, more_outputs=find)
+  own = stored_encoders.CLASSES[parts.task.head]
+  parts = mining.renewed(parts, own, pairs, config)
   return kind.Prepared(parts, splits)
 
 

@@ -50,6 +50,7 @@ class EncoderSettings(typed.FitSettings, total=False):
   margin: float
   matryoshka_widths: Sequence[int] | None
   mine: typing.Any
+  mine_every: int | None
   mining_margin: float
   mining_share: float | None
   num_negatives: int
@@ -117,7 +118,8 @@ class TrainableEncoder(
         any kind, maybe this one, or the folder of one like this: it finds
         num_negatives hard negatives of each pair, of first_mined_rank to
         last_mined_rank, by mining_margin or mining_share less similar than the
-        positive.
+        positive; with mine_every, the encoder in training finds others after so
+        many epochs.
 
     Returns:
       `keras.callbacks.History`.
@@ -184,8 +186,9 @@ class TrainableEncoder(
     return given
 
   def _parts(self, run, splits, task_options):
-    mining.add_negatives(splits, self._mine, task_options)
-    return embedding_kind.make_parts(run, splits, task_options)
+    pairs = mining.add_negatives(splits, self._mine, task_options)
+    parts = embedding_kind.make_parts(run, splits, task_options)
+    return mining.renewed(parts, type(self), pairs, task_options)
 
 
 def _weights(model):

@@ -13,7 +13,7 @@ from keras_bert_impl.kinds.embeddings.encoders import (
 from keras_bert_impl.model_folders import trained_models
 from keras_bert_impl.sentences import folders
 
-_CLASSES = {
+CLASSES = {
   one.head: one
   for one in (
     sentence_encoder.SentenceEncoder,
@@ -37,5 +37,5 @@ def open_encoder(path, dtype=None):
   path = trained_models.find_folder(os.fspath(path))
   for head, name in sentence_folder.NAMES.items():
     if files.is_folder(os.path.join(path, name)):
-      return _CLASSES[head].from_checkpoint(path, dtype)
-  return _CLASSES[folders.read(path).head].from_checkpoint(path, dtype)
+      return CLASSES[head].from_checkpoint(path, dtype)
+  return CLASSES[folders.read(path).head].from_checkpoint(path, dtype)

@@ -120,6 +120,12 @@ class EmbeddingOptions(LateOptions, mining_options.MiningOptions):
   num_negatives: int = options.common(
     1, "Negatives of each pair, with --mine.", interval="[1, 1000]"
   )
+  mine_every: int | None = options.common(
+    None,
+    "Epochs after which the encoder that is trained finds negatives anew, with"
+    " --mine; default: never.",
+    interval="[1, 1000000]",
+  )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
