@@ -10,14 +10,12 @@ r"""Trains an encoder of texts: vectors are near where texts belong together.
     ... --train_file=lines.txt --columns=text   SimCSE: each text with itself
     ... --vectors=sparse (SPLADE) or late (ColBERT)
     ... --train_batch_size=1024 --chunk_size=32  large batches, little memory
-    ... --mine=all-MiniLM-L6-v2                  with hard negatives of pairs
 
 A file is a table with a column for each text (the anchor, its positive, any
 negatives), or has the labels of NLI, of which triplets are made; SQuAD's JSON;
 or a folder of BEIR. Scores of --dev_file are those of retrieval or, of pairs
 with scores, their rank correlation with the similarities. Writes checkpoints,
-results.json, report.html, and sentence_encoder/, sparse_encoder/ or
-multi_vector_encoder/, a folder of sentence-transformers or PyLate.
+results.json, report.html, and a folder of sentence-transformers or PyLate.
 """
 
 from etils import epy

@@ -26,7 +26,7 @@ _PART = re.compile(r"^## (.*)$", re.M)
 _RIGHT = re.compile(r"^\|.*\| [^`|]*`([^`|]*)`[^|]* \|$", re.M)
 OTHERS = (
   *("Generating text", "KerasHub", "Model Garden", "google-research/bert"),
-  "bert-for-tf2",
+  *("sentence-transformers", "bert-for-tf2"),
 )
 
 

@@ -28,6 +28,8 @@ MODELS = {
 OTHERS = {
   "preset": "keras_hub/bert_masked_lm",
   "garden": "model_garden/encoder",
+  "minilm": "sentences",
+  "cross-encoder": "cross_encoder",
 }
 LABELS = {
   "reviews": ["negative", "neutral", "positive"],

@@ -35,6 +35,32 @@ def flags(folder, output, **values):
   return scripts.fine_tuning(folder, output, **usual | values)
 
 
+def test_negatives_are_mined_by_another_encoder_and_then_by_itself(folder):
+  values = {
+    "train_file": folder / "pairs.tsv",
+    "dev_fraction": 0.25,
+    "do_train": True,
+    "do_eval": True,
+    "num_train_epochs": 2,
+    "save_checkpoints_steps": 3,
+    "num_negatives": 2,
+    "mine_every": 1,
+    "mining_margin": -2,
+  }
+  status, _, err = scripts.run(
+    "run_embeddings", **flags(folder, "mined", mine=SENTENCES, **values)
+  )
+  assert status == 0, err
+  rows = scripts.results(folder / "mined")["data"]["train"]
+  assert rows["rows"] == 4 * rows["examples"]  # A pair and two negatives.
+  assert (folder / "mined/renewed/train_1.tf_record").exists()
+  status, _, err = scripts.run(
+    "run_embeddings", **flags(folder, "wrong", **values)
+  )
+  assert status == 1
+  assert "num_negatives (2) needs mine" in err.splitlines()[-1]
+
+
 def test_pairs_are_learned_scored_saved_and_exported(folder):
   status, out, err = scripts.run(
     "run_embeddings",

@@ -86,8 +86,7 @@ class EmbeddingConfig(
 
   mine: str | None = options.common(
     None,
-    "Encoder of any kind that finds negatives for the pairs to train on; it may"
-    " be that of --init_checkpoint.",
+    "Encoder that finds hard negatives for pairs.",
   )
 
   def __post_init__(self):

@@ -117,10 +117,10 @@ class EmbeddingOptions(LateOptions, mining_options.MiningOptions):
     None, "Text to put before each other text; default: the same."
   )
   # One was enough for Karpukhin et al. 2020, table 3; each costs a text.
-  num_negatives: int = options.common(
+  num_negatives: int = options.field(
     1, "Negatives of each pair, with --mine.", interval="[1, 1000]"
   )
-  mine_every: int | None = options.common(
+  mine_every: int | None = options.field(
     None,
     "Epochs after which the encoder that is trained finds negatives anew, with"
     " --mine; default: never.",
