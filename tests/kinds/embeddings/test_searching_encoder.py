@@ -84,6 +84,9 @@ def test_vectors_are_quantised_after_they_are_cut(dense):
   assert found["binary"].dtype == np.int8
   with pytest.raises(ValueError, match=r"precision \('int4'\) must be one of"):
     dense.encode(TEXTS, precision="int4")
+  with pytest.raises(ValueError, match=r"precision \('int8'\) needs several"):
+    dense.encode("the cat", precision="int8")
+  assert dense.encode([], precision="int8").shape == (0, 5)
 
 
 def test_tokens_share_the_ranges_of_all_texts():
@@ -104,6 +107,12 @@ def test_tensors_hold_what_arrays_do(encoder):
   arrays = encoder.encode_query(TEXTS)
   tensors = encoder.encode_query(TEXTS, convert_to_tensor=True)
   one = encoder.encode_query(TEXTS[0], convert_to_tensor=True)
+  expected = encoder.similarity(arrays, arrays)
+  compared = encoder.similarity(tensors, tensors)
+  np.testing.assert_allclose(compared, expected, rtol=1e-5)
+  np.testing.assert_allclose(
+    encoder.similarity(one, tensors), expected[:1], rtol=1e-5
+  )
   if isinstance(encoder, kb.SparseEncoder):
     assert isinstance(tensors, tf.SparseTensor)
     prompt = encoder.texts.prompt_of("query")

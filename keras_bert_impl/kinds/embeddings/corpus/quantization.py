@@ -80,7 +80,8 @@ def quantize(vectors, precision, ranges=None):
       return bits
     return (bits.astype(np.int16) - 128).astype(np.int8)
   if ranges is None:
-    ranges = np.stack([vectors.min(axis=0), vectors.max(axis=0)])
+    calibrating = vectors if len(vectors) else np.zeros((1, vectors.shape[1]))
+    ranges = np.stack([calibrating.min(axis=0), calibrating.max(axis=0)])
   low, high = np.asarray(ranges, np.float32)
   steps = np.where(high > low, high - low, 1) / _LEVELS
   places = np.clip((vectors - low) / steps, 0, _LEVELS)

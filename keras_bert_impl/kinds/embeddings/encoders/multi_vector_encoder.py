@@ -279,7 +279,7 @@ def _encoded(encoder, kind, texts, batch_size, output):
 
 def _arrays(name, vectors):
   """Returns a list of float32 arrays [L, D] of one such array or of several."""
-  if isinstance(vectors, np.ndarray) and vectors.ndim == 2:
+  if getattr(vectors, "ndim", None) == 2:
     vectors = [vectors]
   try:
     found = [np.asarray(x, np.float32) for x in vectors]

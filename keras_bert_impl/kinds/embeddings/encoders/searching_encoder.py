@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import inspect
 import typing
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 import tensorflow as tf
@@ -80,7 +80,17 @@ class Output:
     return progress.bar(done, total=total, unit=unit, **is_hidden)
 
   def of_rows(self, vectors):
-    """Returns vectors float32 [N, D] as they are answered."""
+    """Returns vectors float32 [N, D] as they are answered.
+
+    Raises:
+      ValueError: one alone has no ranges, in which integers are places.
+    """
+    if self.precision in (choices.INT8, "uint8") and len(vectors) == 1:
+      raise ValueError(
+        f"precision ({self.precision!r}) needs several texts at once, whose"
+        " vectors say what their numbers range over; float32, binary and"
+        " ubinary do not."
+      )
     vectors = quantization.quantize(vectors, self.precision)
     return tf.constant(vectors) if self.convert_to_tensor else vectors
 
@@ -264,9 +274,9 @@ def _encoded(encode, values):
   """Returns the vectors of texts, list or one, and vectors as they are."""
   if isinstance(values, str):
     return encode([values])
-  is_listed = hasattr(values, "__len__") and not isinstance(values, dict)
-  is_text = is_listed and len(values) and isinstance(values[0], str)
-  return encode(values) if is_text else values
+  is_listed = isinstance(values, Collection) and not isinstance(values, dict)
+  first = next(iter(values), None) if is_listed else None
+  return encode(values) if isinstance(first, str) else values
 
 
 def _number(rows):

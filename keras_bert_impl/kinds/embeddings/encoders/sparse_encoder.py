@@ -90,9 +90,13 @@ class SparseEncoder(text_encoder.TextEncoder):
   def _compared(self, a, b):
     sides = {"a": a, "b": b}
     for name, rows in sides.items():
+      if isinstance(rows, tf.SparseTensor):
+        rows = self._dicts(rows)
       sides[name] = rows = [rows] if isinstance(rows, dict) else rows
       if not all(isinstance(row, dict) for row in records.items_of(rows, name)):
-        raise ValueError(f"{name} must be dicts, as of `encode`, or texts.")
+        raise ValueError(
+          f"{name} must be texts, or dicts or a tf.SparseTensor of `encode`."
+        )
     places = {}  # Of all tokens, those that no vocabulary has, too.
     rows = [*sides["a"], *sides["b"]]
     for row in rows:
@@ -102,6 +106,15 @@ class SparseEncoder(text_encoder.TextEncoder):
 
   def _similarities(self, a, b):
     return (a @ b.T).toarray()
+
+  def _dicts(self, tensor):
+    """Returns the dicts of a `tf.SparseTensor` [N, V] or [V]."""
+    tensor = tf.sparse.reshape(tensor, [-1, self.embedding_size])
+    rows = [{} for _ in range(tensor.shape[0])]
+    places, weights = tensor.indices.numpy(), tensor.values.numpy()
+    for (row, column), weight in zip(places, weights, strict=True):
+      rows[row][self.tokenizer.vocabulary.tokens[column]] = weight
+    return rows
 
   def _tensor(self, rows):
     """Returns the `tf.SparseTensor` float32 [N, V] of dicts."""
