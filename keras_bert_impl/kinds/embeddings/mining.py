@@ -1,6 +1,7 @@
 """Documents that an encoder finds for queries: hard negatives, candidates."""
 
 import dataclasses
+import functools
 
 from keras_bert_impl import options as options_lib
 from keras_bert_impl import tokenizers
@@ -43,7 +44,8 @@ def add_negatives(splits, encoder, options):
         " pairs: leave mine out, or name the columns of two texts."
       )
   if examples:
-    splits["train"] = negatives(encoder, examples, options)
+    # In a batch, a pair teaches with far negatives, too.
+    splits["train"] = negatives(encoder, examples, options, goes_deeper=True)
   return examples
 
 
@@ -63,7 +65,7 @@ def renewed(parts, encoder_class, pairs, options):
     data, texts = run.data, sentence_folder.texts_of(run)
     tokenizer = tokenizers.make(data.vocabulary, data.options)
     encoder = encoder_class(run.experiment.model, tokenizer, texts)
-    found = {e.texts[:2]: e for e in _mined(encoder, pairs, options)}
+    found = {e.texts[:2]: e for e in _mined(encoder, pairs, options, True)}
     # A pair for which it finds too few keeps those that it had first.
     return [found.get(e.texts[:2], e) for e in data.examples("train")]
 
@@ -84,9 +86,8 @@ def candidates(encoder, examples, depth):
     list of `RankingExample`, the nearest document first.
   """
   result = []
-  for found in _search(encoder, examples, depth):
-    query, origin, grades, _, nearest = found
-    documents = [*nearest]
+  for query, origin, grades, _, nearest in _search(encoder, examples):
+    documents = [*nearest(depth)]
     missing = [g for text, g in grades.items() if text not in documents]
     result.append(
       example_types.RankingExample(
@@ -101,7 +102,7 @@ def candidates(encoder, examples, depth):
   return result
 
 
-def negatives(encoder, examples, options):
+def negatives(encoder, examples, options, goes_deeper=False):
   """Returns examples with hard negatives: near, but not relevant.
 
   Args:
@@ -110,6 +111,7 @@ def negatives(encoder, examples, options):
     options: `MiningOptions`: how many negatives, of which ranks, and how much
       less similar than the positive: what is nearer may be relevant too, though
       nobody said so.
+    goes_deeper: bool, whether lower ranks are taken where those have too few.
 
   Returns:
     list of `EmbeddingExample`, each with its positive and as many negatives;
@@ -120,7 +122,7 @@ def negatives(encoder, examples, options):
 
   Source: of the share, Moreira et al. 2024, NV-Retriever.
   """
-  result = _mined(encoder, examples, options)
+  result = _mined(encoder, examples, options, goes_deeper)
   if not result:
     raise ValueError(
       f"no query has {options.num_negatives} negatives among the ranks"
@@ -131,21 +133,25 @@ def negatives(encoder, examples, options):
   return result
 
 
-def _mined(encoder, examples, options):
+def _mined(encoder, examples, options, goes_deeper):
   """Returns as `negatives`; [] if no anchor has so many."""
   result, number = [], options.num_negatives
-  ranks = options.first_mined_rank, options.last_mined_rank
-  for found in _search(encoder, examples, ranks[1]):
+  first = options.first_mined_rank - 1
+  depths = (options.last_mined_rank, None)[: 1 + goes_deeper]
+  for found in _search(encoder, examples):
     query, origin, grades, similarities, nearest = found
     for positive, similarity in similarities.items():
       most = similarity - options.mining_margin
       if options.mining_share is not None:
         most = min(most, similarity * options.mining_share)
-      chosen = [
-        text
-        for text, found in [*nearest.items()][ranks[0] - 1 :]
-        if text not in grades and found <= most
-      ][:number]
+      for depth in depths:
+        chosen = [
+          text
+          for text, found in [*nearest(depth).items()][first:]
+          if text not in grades and found <= most
+        ][:number]
+        if len(chosen) == number:
+          break
       if len(chosen) == number:
         name, texts = str(len(result)), (positive, *chosen)
         result.append(
@@ -154,17 +160,16 @@ def _mined(encoder, examples, options):
   return result
 
 
-def _search(encoder, examples, depth):
+def _search(encoder, examples):
   """Yields what is found for each query.
 
   Args:
     encoder: as of `candidates`.
     examples: the same.
-    depth: int, documents of each.
 
   Yields:
     (query, its origin, {relevant document: grade}, {the same: similarity},
-    {document: similarity}, the nearest first).
+    function of a depth that returns {document: similarity}, the nearest first).
   """
   judged = embedding_scores.judgements(examples)
   documents = [*judged.documents.values()]
@@ -173,11 +178,17 @@ def _search(encoder, examples, depth):
   rows = encoder.similarity_rows(asked, documents)
   places = {name: place for place, name in enumerate(judged.documents)}
   for (name, known), row in zip(judged.grades.items(), rows, strict=True):
-    best = records.best(row, depth + 1)
-    if judged.has_names:  # A query must not find itself.
-      best = [x for x in best if x["index"] != places.get(name)]
+    # A query must not find itself.
+    own = places.get(name) if judged.has_names else None
+    nearest = functools.partial(_nearest, row, documents, own)
     query = judged.queries[name]
     grades = {judged.documents[own]: grade for own, grade in known.items()}
     positive = {judged.documents[own]: row[places[own]] for own in known}
-    nearest = {documents[x["index"]]: x["score"] for x in best[:depth]}
     yield query, origins[query], grades, positive, nearest
+
+
+def _nearest(row, documents, own, depth):
+  """Returns {document: similarity} of the nearest ones, None: of all."""
+  best = records.best(row, depth and depth + 1)
+  best = [x for x in best if x["index"] != own][:depth]
+  return {documents[x["index"]]: x["score"] for x in best}

@@ -49,9 +49,9 @@ def test_a_tokenizer_without_a_limit_limits_nothing(length, tmp_path):
   assert folders.longest_text(files.Folder(tmp_path)) is None
 
 
-def mined(found, number, **options):
+def mined(found, number, goes_deeper=False, **options):
   options = mining_options.MiningOptions(num_negatives=number, **options)
-  [one] = mining.negatives(*found, options)
+  [one] = mining.negatives(*found, options, goes_deeper)
   return one.texts
 
 
@@ -64,8 +64,13 @@ def test_negatives_are_near_but_not_nearer_than_the_positive(found):
   # The cosine of far is 0.92 of that of right, that of other 0.07.
   few = mined(found, 1, mining_margin=0.0, mining_share=0.9)
   assert few == ("q", "right", "other")
-  with pytest.raises(ValueError, match="no query has 3 negatives among the"):
-    mined(found, 3)
+  second = {"first_mined_rank": 2, "last_mined_rank": 2}
+  with pytest.raises(ValueError, match="no query has 1 negatives among the"):
+    mined(found, 1, **second)
+  assert mined(found, 1, True, **second) == ("q", "right", "far")
+  for goes_deeper in (False, True):
+    with pytest.raises(ValueError, match="no query has 3 negatives among the"):
+      mined(found, 3, goes_deeper)
 
 
 def test_candidates_are_the_nearest_relevant_or_not(found):
