@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.kinds import file_servables
+from keras_bert_impl.kinds import file_answers
 from keras_bert_impl.serving.local import browser_tab, versions
 from keras_bert_impl.serving.small import export
 from tests import browser
@@ -92,10 +92,7 @@ def test_a_person_finds_the_tab_and_the_browser_answers(tmp_path):
   browser.install(tmp_path)
   head = all_heads.make("classification_of_pairs", tmp_path)
   export.export(head.servable, str(tmp_path / "made"), "onnx")
-  served = versions.Versions(
-    str(tmp_path / "made"),
-    lambda folder: file_servables.load(folder).signatures,
-  )
+  served = versions.Versions(str(tmp_path / "made"), file_answers.load)
   tab = browser_tab.BrowserTab(served, str(tmp_path))
   shares = head.expected["serving_default"]["probabilities"][0]
   with (
