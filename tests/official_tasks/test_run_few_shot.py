@@ -157,7 +157,7 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
     ),
     (
       rows | {"template": "{q}", "dev_file": long},
-      "long.jsonl:1 has more tokens, with its longest choice, than the model",
+      "long.jsonl:1 has a choice with more tokens than the model has room for",
     ),
     (
       reviews | {"template": "{review}", "label_words": "1=yes,2=no"},

@@ -109,6 +109,7 @@ def test_scores_are_served(folder_of, tmp_path):
     generator.score("고양이가", candidates)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
   ("name", "begin"), [("bart", [0]), ("kobart", []), ("t5", [])]
 )
@@ -139,7 +140,7 @@ def test_a_decoder_is_scored_as_it_learns(folder_of, name, begin, tmp_path):
   )
 
 
-@pytest.mark.parametrize("name", ["gpt", "kobart"])
+@pytest.mark.parametrize("name", slow.all_but(["gpt"], ["gpt", "kobart"]))
 def test_a_prompt_without_room_is_told(folder_of, name, tmp_path):
   generator = kb.TextGenerator.from_checkpoint(folder_of(name))
   long = "한국어 " * 100

@@ -78,6 +78,7 @@ def assert_answers(found, answers):
       assert {*one["labels"]} == {x for x in expected if expected[x] > 0.5}
 
 
+@pytest.mark.integration
 def test_bart_reads_a_pair_with_its_decoder_too(tmp_path):
   classifier = kb.ZeroShotClassifier.from_checkpoint(BART)
   for case in OF_BART["cases"]:

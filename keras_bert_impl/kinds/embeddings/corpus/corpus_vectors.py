@@ -44,7 +44,6 @@ class CorpusVectors(calls.Public):
     kind: str, what the vectors are: "encoder" (dense), "static", "sparse" or
       "late".
     size: int, D, or V of sparse ones.
-    ids: list of N str, in the order of the texts.
   """
 
   def __init__(self, folder, content):
@@ -60,7 +59,7 @@ class CorpusVectors(calls.Public):
 
   @functools.cached_property
   def ids(self) -> list[str]:
-    """The ids of the texts, list of N str."""
+    """The ids of the texts, list of N str, in their order."""
     count = len(self.manifest["shards"])
     places = ((number, count) for number in range(count))
     return [x for at in places for x in shard_files.read_ids(self.folder, at)]

@@ -124,7 +124,7 @@ class SparseEncoder(text_encoder.TextEncoder):
     return tf.SparseTensor(indices, matrix.data, matrix.shape)
 
   def vectors_of(self, kind, texts, batch_size=32, advance=None):
-    """Returns `scipy.sparse.csr_array`s [1, V]: all of V would fill memory."""
+    """Returns a list of `scipy.sparse.csr_array` [1, V], to save memory."""
     return text_encoder.each(
       lambda vector: scipy.sparse.csr_array(vector[None]),
       self,

@@ -242,7 +242,7 @@ class TextEncoder(
 
     Returns:
       float32 array [N, D]; of sparse vectors list of N
-      `scipy.sparse.csr_array`s [1, V]; of late interaction of N arrays [L, D].
+      `scipy.sparse.csr_array` [1, V]; of late interaction of N arrays [L, D].
     """
     prompt = self.texts.prompt_of(kind)
     return self.vectors(texts, prompt, batch_size, advance)
