@@ -4,10 +4,16 @@ They are those of `tokenizers.graph.assembly`. Axes: B texts, R rows, L ids of
 the longest of them.
 """
 
+import functools
+
 import numpy as np
 
 from keras_bert_impl import features
-from keras_bert_impl.tokenizers.formats import library, vocabularies
+from keras_bert_impl.tokenizers.formats import (
+  library,
+  token_texts,
+  vocabularies,
+)
 
 # What a call costs besides its ids, in ids: 0.4 ms of LiteRT and 0.9 of ONNX
 # Runtime, where an id of MiniLM takes 0.05.
@@ -40,6 +46,13 @@ class TextRows:
     self.max_seq_length = max_seq_length
     self._frame_ids = vocabulary.frame_ids(self.framing)
     self._pad_id = vocabulary.pad_id if self.framing.roles else 0
+
+  @functools.cached_property
+  def shown_tokens(self):
+    """The tokens as people read them, array of bytes [V], UTF-8."""
+    texts = token_texts.of(self.vocabulary)
+    shown = [text.decode("utf-8", "replace").encode("utf-8") for text in texts]
+    return np.array(shown, object)
 
   def room(self, num_texts=1):
     """Returns the most pieces of a row, int."""

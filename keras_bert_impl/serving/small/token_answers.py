@@ -8,7 +8,6 @@ import numpy as np
 from keras_bert_impl import choices, features
 from keras_bert_impl.serving import request_names as names
 from keras_bert_impl.serving.small import answers, text_rows
-from keras_bert_impl.tokenizers.formats import token_texts
 
 
 class FillMask(answers.Head):
@@ -23,7 +22,6 @@ class FillMask(answers.Head):
     }
     mask = rows.vocabulary.mask_token
     self.example = {names.TEXT: [f"The cat sat on the {mask}."]}
-    self._shown = shown_tokens(rows)
 
   def answer(self, text):
     """Fills the masks; see `answers.Head`."""
@@ -48,7 +46,7 @@ class FillMask(answers.Head):
     is_filled = np.broadcast_to(
       is_filled[..., np.newaxis], (len(ids), most, top_k)
     )
-    tokens = self._shown[found["ids"][:, :most]]
+    tokens = self.rows.shown_tokens[found["ids"][:, :most]]
     return {
       "num_masks": counts.astype(np.int32),
       "tokens": np.where(is_filled, tokens, b""),
@@ -90,7 +88,7 @@ class _OfTokens(answers.Head):
     values = values[:, before : before + most]
     is_token = np.arange(most) < counts[:, np.newaxis]
     is_token = is_token.reshape(*is_token.shape, *[1] * (values.ndim - 2))
-    shown = shown_tokens(self.rows)
+    shown = self.rows.shown_tokens
     return {
       "num_tokens": counts,
       "tokens": text_rows.padded([shown[x] for x in ids], b"", object),
@@ -230,12 +228,6 @@ class Sparse(_OfPrompts):
       "weights": found["values"],
       names.IS_CUT: is_cut,
     }
-
-
-def shown_tokens(rows):
-  """Returns the tokens of a vocabulary as people read them, bytes [V]."""
-  texts = token_texts.of(rows.vocabulary)
-  return answers.encoded([text.decode("utf-8", "replace") for text in texts])
 
 
 def top_of(values, count):
