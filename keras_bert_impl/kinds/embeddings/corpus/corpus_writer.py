@@ -59,12 +59,14 @@ def encode(encoder, source, output_dir, settings):
       corpus_shards.ShardTask(output_dir, work, k, len(laid_down), settings)
       for k in range(len(laid_down))
     ]
-    origin = corpus_shards.facts_of(encoder) | _origin(laid_down, settings)
+    facts = corpus_shards.facts_of(encoder)
+    origin = facts | _origin(laid_down, settings)
     records = _finished(tasks, origin)
     left = [task for task in tasks if task.number not in records]
     if left:
       _tell_size(encoder, left[0], origin["num_texts"])
-      _write(encoder, left, sum(laid_down[task.number][0] for task in left))
+      num_texts = sum(laid_down[task.number][0] for task in left)
+      _write(encoder, facts, left, num_texts)
     records |= {x.number: files.read_json(x.record_path) for x in left}
     name = os.path.basename(encoder.checkpoint or type(encoder).__name__)
     content = {"format_version": FORMAT_VERSION, "model": name, **origin}
@@ -180,12 +182,12 @@ def _tell_size(encoder, task, num_texts):
   )
 
 
-def _write(encoder, tasks, num_texts):
+def _write(encoder, facts, tasks, num_texts):
   """Writes shards: on Beam, in several processes or in this one."""
   settings = tasks[0].options
   with progress.bar("Texts", total=num_texts, unit=" texts") as bar:
     if settings.runner or settings.num_workers > 1:
-      stored = _stored(encoder, tasks[0].work)
+      stored = _stored(encoder, facts, tasks[0].work)
       tasks = [dataclasses.replace(task, encoder=stored) for task in tasks]
     if settings.runner:
       beside = os.path.join(tasks[0].work, "beam")
@@ -211,15 +213,14 @@ def _write_on_beam(task):
   return beam_runner.Counts({})
 
 
-def _stored(encoder, work):
-  """Returns the `StoredEncoder` of an encoder as it is now."""
+def _stored(encoder, facts, work):
+  """Returns the `StoredEncoder` of an encoder as its facts say it is now."""
   path = encoder.checkpoint
   if path is None or not files.is_remote(work):
     path = os.path.join(work, "encoder")
     if files.exists(path):
       tf.io.gfile.rmtree(path)
     encoder.save(path)
-  facts = corpus_shards.facts_of(encoder)
   return corpus_shards.StoredEncoder(
     type(encoder), path, facts["dtype"], json.dumps(facts)
   )
