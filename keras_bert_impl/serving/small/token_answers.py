@@ -6,6 +6,7 @@ Axes: as `answers`; M masks, K candidates, D numbers of a vector, T tokens.
 import numpy as np
 
 from keras_bert_impl import choices, features
+from keras_bert_impl.serving import quantization
 from keras_bert_impl.serving import request_names as names
 from keras_bert_impl.serving.small import answers, text_rows
 
@@ -145,10 +146,8 @@ class Vectors(_OfPrompts):
     super().__init__(model, rows)
     size = model.axes["embeddings"][-1]
     size = self.about.get("truncate_dim") or size
-    self._compress, kinds = _OF_PRECISION[
-      self.about.get("precision", choices.FLOAT32)
-    ]
-    self.outputs |= kinds(size)
+    nothing = self._compressed(np.zeros((0, size), np.float32))
+    self.outputs |= {k: (x.dtype, *x.shape[1:]) for k, x in nothing.items()}
     self._pools_prompt = features.POOLING_MASK not in model.axes
 
   def answer(self, text):
@@ -164,7 +163,7 @@ class Vectors(_OfPrompts):
       if self.about["normalize"]:
         squares = np.square(vectors).sum(axis=1, keepdims=True)
         vectors /= np.sqrt(np.maximum(squares, 1e-12))
-    return self._compress(vectors) | {names.IS_CUT: is_cut}
+    return self._compressed(vectors) | {names.IS_CUT: is_cut}
 
   def on_texts(self):
     """Returns as `answers.Head`, with that of the tokens."""
@@ -180,6 +179,12 @@ class Vectors(_OfPrompts):
     """Returns embeddings and sequence_output; all tokens are pooled."""
     mask = rows[features.INPUT_MASK]
     return self._run(rows | {features.POOLING_MASK: mask})
+
+  def _compressed(self, vectors):
+    """Returns the outputs that vectors float32 [B, D] are answered as."""
+    precision = self.about.get("precision", choices.FLOAT32)
+    arrays = quantization.compress(vectors, precision)
+    return {"embeddings": arrays.pop("vectors"), **arrays}
 
   def _run(self, rows):
     # Rows of single tokens have no prompt.
@@ -237,30 +242,3 @@ def top_of(values, count):
     "values": np.take_along_axis(values, ids, axis=-1),
     "ids": ids.astype(np.int32),
   }
-
-
-def _as_int8(vectors):
-  largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
-  scales = np.where(largest > 0, largest, np.float32(1)) / np.float32(127)
-  numbers = np.rint(vectors / scales).astype(np.int8)
-  return {"embeddings": numbers, "scales": scales[:, 0]}
-
-
-# {precision: (function of vectors, function of D to the outputs)}.
-_OF_PRECISION = {
-  choices.FLOAT32: (
-    lambda vectors: {"embeddings": vectors},
-    lambda size: {"embeddings": (answers.FLOAT, size)},
-  ),
-  choices.INT8: (
-    _as_int8,
-    lambda size: {
-      "embeddings": (np.dtype(np.int8), size),
-      "scales": (answers.FLOAT,),
-    },
-  ),
-  choices.BINARY: (
-    lambda vectors: {"embeddings": np.packbits(vectors > 0, axis=1)},
-    lambda size: {"embeddings": (np.dtype(np.uint8), -(-size // 8))},
-  ),
-}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import keras_bert_impl as kb
-from keras_bert_impl.kinds.embeddings.corpus import corpus_shards
+from keras_bert_impl.kinds.embeddings.corpus import corpus_shards, vector_forms
 from tests import slow
 
 DATA = pathlib.Path(__file__).parents[2] / "data"
@@ -123,6 +123,17 @@ def test_search_finds_what_comparing_with_all_finds(tmp_path, name):
     np.testing.assert_allclose([x["score"] for x in row], own[best], atol=1e-4)
     assert row[0]["id"] in np.flatnonzero(own >= own.max() - 1e-4).astype(str)
   assert len(vectors.search(rows, top_k=100)[0]) == len(TEXTS)
+
+
+def test_similar_tokens_become_one():
+  rows = np.array([[1, 0], [0, 1], [0, 0.9], [-1, 0], [-0.9, 0]], np.float32)
+  found = vector_forms.pool_tokens(rows, 2)
+  rest = sorted(found[1:].round(4).tolist())
+  np.testing.assert_allclose(rest, [[-0.95, 0], [0, 0.95]], atol=1e-6)
+  np.testing.assert_array_equal(found[0], rows[0])
+  assert vector_forms.pool_tokens(rows, 1) is rows
+  assert len(vector_forms.pool_tokens(rows, 100)) == 2
+  assert len(vector_forms.pool_tokens(rows[:2], 2)) == 2
 
 
 @pytest.mark.integration

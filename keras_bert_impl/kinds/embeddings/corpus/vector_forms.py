@@ -15,10 +15,8 @@ import scipy.cluster.hierarchy
 import scipy.sparse
 
 from keras_bert_impl import choices, heads
-from keras_bert_impl.kinds.embeddings.corpus import (
-  corpus_options,
-  quantization,
-)
+from keras_bert_impl.kinds.embeddings.corpus import corpus_options
+from keras_bert_impl.serving import quantization
 
 
 def check(head, options):

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from keras_bert_impl import calls, choices, options, progress
 from keras_bert_impl.estimators import records
-from keras_bert_impl.kinds.embeddings.corpus import quantization
+from keras_bert_impl.serving import quantization
 
 # Similarities of a block of queries with all documents.
 _MOST_SIMILARITIES = 2**24

@@ -1,4 +1,4 @@
-"""Vectors in fewer bytes: float16, int8 or bits."""
+"""Vectors in fewer bytes: float16, int8 or bits, in numpy."""
 
 import numpy as np
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import choices
-from keras_bert_impl.kinds.embeddings.corpus import quantization, vector_forms
+from keras_bert_impl.serving import quantization
 
 VECTORS = np.array([[0.5, -1.0, 0.0], [0.25, 0.1, -0.3]], np.float32)
 
@@ -61,14 +61,3 @@ def test_bits_are_those_of_sentence_transformers():
   assert signed.dtype == np.int8
   with pytest.raises(ValueError, match="precision .'int4'. must be one of"):
     quantization.quantize(VECTORS, "int4")
-
-
-def test_similar_tokens_become_one():
-  rows = np.array([[1, 0], [0, 1], [0, 0.9], [-1, 0], [-0.9, 0]], np.float32)
-  found = vector_forms.pool_tokens(rows, 2)
-  rest = sorted(found[1:].round(4).tolist())
-  np.testing.assert_allclose(rest, [[-0.95, 0], [0, 0.95]], atol=1e-6)
-  np.testing.assert_array_equal(found[0], rows[0])
-  assert vector_forms.pool_tokens(rows, 1) is rows
-  assert len(vector_forms.pool_tokens(rows, 100)) == 2
-  assert len(vector_forms.pool_tokens(rows[:2], 2)) == 2
