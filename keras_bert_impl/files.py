@@ -127,23 +127,41 @@ def read_text(path, name="File"):
   return decode(read_bytes(path, name), path)
 
 
+def read_lines(path, name="File"):
+  """Yields the lines of the file `path` with their ends, str, one in memory.
+
+  Raises: as `read_text`.
+  """
+  check_exists(path, name)
+  with open_binary(path) as file:
+    for number, line in enumerate(file):
+      yield decode(line, path, number)
+
+
 def check_exists(path, name="File"):
   """Raises FileNotFoundError, which calls the path `name`, if it is missing."""
   if not exists(path):
     raise FileNotFoundError(f"{name} ({path}) does not exist.")
 
 
-def decode(content, path):
+def decode(content, path, num_before=0):
   """Returns the text of bytes in UTF-8, without a byte-order mark.
+
+  Args:
+    content: bytes.
+    path: str, of the file.
+    num_before: int, its lines before these bytes. Only its first line can begin
+      with a byte-order mark.
 
   Raises:
     ValueError: they are none; names the file and the line.
   """
   try:
-    return content.decode("utf-8-sig")
+    return content.decode("utf-8" if num_before else "utf-8-sig")
   except UnicodeDecodeError as error:
-    line = content[: error.start].count(b"\n") + 1
-    encoding = _encoding_of(content, line)
+    number = content[: error.start].count(b"\n")
+    encoding = _encoding_of(content, number)
+    line = num_before + number + 1
     remedy = "convert the file to it, if it is text"
     if encoding:
       remedy = (
@@ -153,12 +171,12 @@ def decode(content, path):
     raise ValueError(f"{path}:{line} is not UTF-8: {remedy}.") from error
 
 
-def _encoding_of(content, line):
+def _encoding_of(content, number):
   """Returns the encoding that a line's bytes seem to be in, or None."""
   if content.startswith((b"\xff\xfe", b"\xfe\xff")):
     return "utf-16"
   try:
-    text = content.split(b"\n", line)[line - 1].decode("cp949")
+    text = content.split(b"\n", number + 1)[number].decode("cp949")
   except UnicodeDecodeError:
     return None
   others = [character for character in text if not character.isascii()]

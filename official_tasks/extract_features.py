@@ -114,7 +114,8 @@ def main():
     kernels.assume_frozen_weights()
   extractor = extractor_lib.Extractor(config)
   started = time.monotonic()
-  lines = extractor.extract(line_files.read_lines(config.input_file))
+  texts = files.read_lines(config.input_file, "input_file")
+  lines = extractor.extract(map(str.strip, texts))
   with files.new_file(config.output_file) as path:
     line_files.WRITERS[config.format](path, lines, extractor)
     if not extractor.counts["lines"]:

@@ -120,25 +120,14 @@ def iterate(path, columns=None):
   Raises: the same.
   """
   if _suffix(path) == _JSONL:
-    yield from _json_rows(_json_lines(_lines(path), path), path)
+    lines = files.read_lines(path, "Data file")
+    yield from _json_rows(_json_lines(lines, path), path)
   else:
     yield from read(path, columns)
 
 
 def _suffix(path):
   return os.path.splitext(path)[1].lower()
-
-
-def _lines(path):
-  """Yields the lines of a UTF-8 file."""
-  files.check_exists(path, "Data file")
-  with contextlib.closing(files.open_binary(path)) as file:
-    for number, line in enumerate(file):
-      try:
-        yield line.decode("utf-8" if number else "utf-8-sig")
-      except UnicodeDecodeError:
-        files.read_text(path)  # Its message names the line and the encoding.
-        raise
 
 
 def _read_tfds(source):

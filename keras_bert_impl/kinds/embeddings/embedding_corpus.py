@@ -27,7 +27,6 @@ from keras_bert_impl.kinds.embeddings.tasks import (
   embedding_task,
 )
 from keras_bert_impl.runs.fine_tuning import predictions
-from keras_bert_impl.runs.labelled_data import fine_tuning_data
 from keras_bert_impl.tasks.basics import example_types
 from tfrecords import manifest
 
@@ -101,16 +100,11 @@ class RunEncoder:
       example_types.EmbeddingExample(str(k), None, (text,))
       for k, text in enumerate(texts)
     ]
-    data = fine_tuning_data.Data(
-      run.data.preprocessor,
-      {"corpus": examples},
-      run.data.vocabulary,
-      run.data.options,
-      run.folder.join("records"),
-    )
+    path = run.data.path("corpus")
+    run.data.write_rows(path, examples, {})
     found = predictions.predict(
       run.experiment,
-      data.rows("corpus"),
+      run.data.read_rows(path),
       run.lengths,
       run.fine_tuning.evaluator.token_outputs,
       run.settings.members,

@@ -4,7 +4,6 @@ import dataclasses
 import functools
 
 from keras_bert_impl import options as options_lib
-from keras_bert_impl import tokenizers
 from keras_bert_impl.estimators import records
 from keras_bert_impl.kinds.embeddings import sentence_folder
 from keras_bert_impl.kinds.embeddings.tasks import (
@@ -63,8 +62,7 @@ def renewed(parts, encoder_class, pairs, options):
 
   def make(run):
     data, texts = run.data, sentence_folder.texts_of(run)
-    tokenizer = tokenizers.make(data.vocabulary, data.options)
-    encoder = encoder_class(run.experiment.model, tokenizer, texts)
+    encoder = encoder_class(run.experiment.model, data.tokenizer, texts)
     found = {e.texts[:2]: e for e in _mined(encoder, pairs, options, True)}
     # A pair for which it finds too few keeps those that it had first.
     return [found.get(e.texts[:2], e) for e in data.examples("train")]
@@ -180,7 +178,7 @@ def _search(encoder, examples):
   for (name, known), row in zip(judged.grades.items(), rows, strict=True):
     # A query must not find itself.
     own = places.get(name) if judged.has_names else None
-    nearest = functools.partial(_nearest, row, documents, own)
+    nearest = functools.cache(functools.partial(_nearest, row, documents, own))
     query = judged.queries[name]
     grades = {judged.documents[own]: grade for own, grade in known.items()}
     positive = {judged.documents[own]: row[places[own]] for own in known}

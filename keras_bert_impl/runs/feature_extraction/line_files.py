@@ -1,26 +1,10 @@
-"""Reads files of texts and writes files of their hidden states."""
+"""Writes files of the hidden states of lines of text."""
 
 import io
 import json
 
 import numpy as np
 import tensorflow as tf
-
-from keras_bert_impl import files
-
-
-def read_lines(path):
-  """Yields the lines of a UTF-8 file, without white space around them."""
-  files.check_exists(path, "input_file")
-  with files.open_binary(path) as file:
-    for number, line in enumerate(file, start=1):
-      try:
-        # A file, not a later line, can begin with a byte-order mark.
-        yield line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-      except UnicodeDecodeError as error:
-        raise ValueError(
-          f"{path}:{number} is not UTF-8; convert the file."
-        ) from error
 
 
 def _write_jsonl(path, lines, extractor):

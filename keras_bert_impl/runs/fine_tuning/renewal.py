@@ -4,11 +4,9 @@ The rows of a round lie beside the checkpoints, so that a run that was killed
 goes on with them, as the model that made them is gone by then.
 """
 
-import collections
-
 import tensorflow as tf
 
-from keras_bert_impl import files, tokenizers
+from keras_bert_impl import files
 from keras_bert_impl.runs.labelled_data import fine_tuning_data
 from tfrecords.labelled import row_files
 
@@ -64,10 +62,5 @@ class Rounds:
     path = self._run.folder.join(_FOLDER, f"train_{number}.tf_record")
     origin = {"number": number, "train": data.fingerprint(data.stages[0])}
     if row_files.find(path, origin) is None:
-      examples = self._renewal.make(self._run)
-      tokenizer = tokenizers.make(data.vocabulary, data.options)
-      counts = collections.Counter()
-      rows = data.preprocessor.make_rows(examples, tokenizer, counts)
-      columns = data.preprocessor.columns
-      row_files.write(path, rows, columns, origin, counts)
-    return row_files.read(path, data.preprocessor.columns)
+      data.write_rows(path, self._renewal.make(self._run), origin)
+    return data.read_rows(path)

@@ -2,6 +2,7 @@
 
 import collections
 import copy
+import functools
 import hashlib
 import itertools
 import os
@@ -66,6 +67,11 @@ class Data:
     ]
     self._examples = {**splits, **dict(zip(self.stages, stages, strict=True))}
 
+  @functools.cached_property
+  def tokenizer(self):
+    """The tokenizer, which is made when texts are read first."""
+    return tokenizers.make(self.vocabulary, self.options)
+
   @property
   def other_splits(self):
     """Names of the splits that are not for training, list of str."""
@@ -119,8 +125,7 @@ class Data:
       counts = row_files.find(path, origin)
       if counts is None:
         counts = self._write(path, origin, split)
-      rows = row_files.read(path, self.preprocessor.columns)
-      self._rows[split] = rows
+      self._rows[split] = rows = self.read_rows(path)
       self.counts[split] = {
         "examples": len(examples),
         "rows": len(rows),
@@ -139,6 +144,7 @@ class Data:
     other = copy.copy(self)
     other.vocabulary, other.options = vocabulary, options
     other.counts, other.cards, other._rows = {}, {}, {}
+    vars(other).pop("tokenizer", None)
     other._folder = os.path.join(self._folder, vocabulary.fingerprint[:16])
     return other
 
@@ -151,7 +157,7 @@ class Data:
     logging.info("Tokenizing %d examples of %s.", len(examples), split)
     # Training from rows on disk must not need tensorflow-text.
     try:
-      tokenizer = tokenizers.make(self.vocabulary, self.options)
+      tokenizer = self.tokenizer
     except ImportError as error:
       raise ValueError(
         f"{path} cannot be written ({error}): install tensorflow-text, or copy"
@@ -159,12 +165,27 @@ class Data:
       ) from error
     if split == TRAIN:
       self._check_agreement(tokenizer, examples)
-    counts = collections.Counter()
-    rows = self.preprocessor.make_rows(examples, tokenizer, counts)
-    row_files.write(path, rows, self.preprocessor.columns, origin, counts)
+    counts = self.write_rows(path, examples, origin)
     for what, number in counts.items():
       logging.warning("%s: %d %s.", split, number, what)
     return counts
+
+  def write_rows(self, path, examples, origin):
+    """Writes the rows of examples; returns {what: int}, what was counted.
+
+    Args:
+      path: str, of the file.
+      examples: list of examples.
+      origin: dict, as of `row_files.write`.
+    """
+    counts = collections.Counter()
+    rows = self.preprocessor.make_rows(examples, self.tokenizer, counts)
+    row_files.write(path, rows, self.preprocessor.columns, origin, counts)
+    return counts
+
+  def read_rows(self, path):
+    """Returns the `Rows` of a file that `write_rows` wrote."""
+    return row_files.read(path, self.preprocessor.columns)
 
   def _check_agreement(self, tokenizer, examples):
     """Checks that vocabulary, text normalisation and texts fit together."""

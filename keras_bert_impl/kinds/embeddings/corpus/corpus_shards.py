@@ -6,7 +6,6 @@ that writes them, the number of its cores or what was written before.
 
 import dataclasses
 import functools
-import hashlib
 import json
 import os
 
@@ -16,6 +15,7 @@ from keras_bert_impl.kinds.embeddings.corpus import (
   shard_files,
   vector_forms,
 )
+from keras_bert_impl.runs.labelled_data import hidden_states
 from tfrecords import manifest
 
 
@@ -82,17 +82,13 @@ class ShardTask:
 
 def facts_of(encoder):
   """Returns what decides the vectors of an encoder, {name: value} of JSON."""
-  digest = hashlib.sha256()
-  for weight in encoder.model.weights:
-    digest.update(f"{weight.shape}".encode())
-    digest.update(weight.numpy().tobytes())
   texts = encoder.texts
   late = texts.late and {k: str(x) for k, x in vars(texts.late).items()}
   return {
     "vectors": encoder.head,
     "size": encoder.embedding_size,
     "dtype": encoder.model.dtype_policy.name,
-    "weights_sha256": digest.hexdigest(),
+    "weights_sha256": hidden_states.fingerprint(encoder.model),
     "vocab_file_hash": encoder.tokenizer.vocabulary.fingerprint,
     "max_seq_length": texts.max_seq_length,
     "do_lower_case": texts.do_lower_case,

@@ -19,7 +19,6 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import files, options
-from keras_bert_impl.runs.feature_extraction import line_files
 from tfrecords.text import tfds_documents
 
 _IDS, _TEXTS = ("_id", "id"), ("title", "text")
@@ -131,8 +130,8 @@ def _of_file(name, text_columns):
         f"{path} must be a folder of BEIR or end in {', '.join(_SUFFIXES)},"
         " which name its format: convert or unpack it."
       )
-    lines = enumerate(line_files.read_lines(path), start=1)
-    placed = ((line, f"{path}:{number}") for number, line in lines)
+    lines = enumerate(files.read_lines(path), start=1)
+    placed = ((line.strip(), f"{path}:{number}") for number, line in lines)
     if suffix == ".jsonl":
       placed = ((files.parse_json(x, at), at) for x, at in placed if x)
     elif suffix == ".tsv":
