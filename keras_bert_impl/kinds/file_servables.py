@@ -1,5 +1,6 @@
 """Servables of LiteRT and ONNX files: raw texts in, as of SavedModels."""
 
+import inspect
 import re
 import types
 
@@ -81,12 +82,17 @@ def load(folder):
   is_static = about["texts"]["framing"] == ["A"]
   if make is None or is_static or make.float_inputs:
     named = "static vectors" if is_static else f"the head {head}"
-    raise ValueError(f"{folder} has {named}, which only clients read.")
-  names = {*make.options, *(["labels"] if about["labels"] else [])}
-  given = {name: about[name] for name in names & about.keys()}
+    raise ValueError(
+      f"{folder} has {named}, which only clients read: export a SavedModel to"
+      " serve it."
+    )
+  takes = inspect.signature(make).parameters
+  known = about["texts"] | about
+  names = {*make.options, *make.recorded, *takes} & known.keys()
+  given = {name: known[name] for name in names}
+  longest = given.pop("max_seq_length")
   if head == heads.ENCODER:
     del given["pooling"]
-  longest = about["max_seq_length"]
   fixed = runtime.axes["input_ids"][-1]
   if isinstance(fixed, int):
     longest = min(longest, fixed)

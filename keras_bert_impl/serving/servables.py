@@ -176,6 +176,7 @@ class Servable(_OnIds):
     example: {name: list of str}, inputs of a batch of one.
     options: tuple of str, names of its options.
     takes_ids: bool, whether there is a signature of ids; of the class.
+    frames_texts: bool, whether rows have special tokens; of the class.
     id_names: tuple of str, the inputs of that; of the class.
     has_two_texts: bool, whether a row always has; of the class.
     finds_special_tokens: bool, whether those in a text are such; of the class.
@@ -198,6 +199,7 @@ class Servable(_OnIds):
   options = ()
   recorded = ()
   takes_ids = True
+  frames_texts = True
   has_two_texts = False
   finds_special_tokens = False
   reads_prompts = False

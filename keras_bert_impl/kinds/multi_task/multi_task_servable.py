@@ -61,6 +61,7 @@ class MultiTaskServable(servables.Servable):
         tag_servable.Tags(tasks[name]["labels"], options["tag_scheme"]),
       )
     self._tags = lambda: tags
+    self._options_of_tags = lambda: tasks_of_tags or {}
     self._of_pairs = frozenset(tasks_of_pairs)
     if self._of_pairs:
       servables.take_pairs(self)
@@ -92,7 +93,7 @@ class MultiTaskServable(servables.Servable):
     return super().describe() | {
       "tasks": self._heads(),
       "tasks_of_pairs": sorted(self._of_pairs),
-      "tasks_of_tags": sorted(self._tags()),
+      "tasks_of_tags": self._options_of_tags(),
     }
 
   def _definition(self, name):

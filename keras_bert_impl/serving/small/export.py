@@ -223,8 +223,7 @@ def _texts(servable):
   tokenizer = servable.tokenizer
   vocabulary, framing = tokenizer.vocabulary, tokenizer.framing
   templates = [framing.template(number) for number in (1, 2)]
-  # Static vectors are of tokens alone.
-  templates = templates if servable.takes_ids else [[("A", 0)]]
+  templates = templates if servable.frames_texts else [[("A", 0)]]
   return {
     "special_tokens": {
       role: {"token": vocabulary.tokens[index], "id": index}

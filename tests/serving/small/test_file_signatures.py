@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import keras_bert_impl as kb
 from keras_bert_impl import tokenizers
 from keras_bert_impl.kinds import file_answers, opening
+from keras_bert_impl.kinds.multi_task import multi_task_servable
 from keras_bert_impl.model_folders import model_files
+from keras_bert_impl.models.heads import multi_task_classifier
 from keras_bert_impl.serving.local import errors, loading, saved_models
 from keras_bert_impl.serving.small import (
   export,
@@ -22,7 +25,8 @@ from keras_bert_impl.serving.small import (
 )
 from keras_bert_impl.tokenizers.graph import text_words
 from tests import slow
-from tests.serving import all_heads, answers, bad_requests
+from tests.kinds.tags import test_spans
+from tests.serving import all_heads, answers, bad_requests, toy
 
 pytest.importorskip("ai_edge_litert")
 pytest.importorskip("tf2onnx")
@@ -192,6 +196,42 @@ def test_what_needs_the_graph_is_left_to_it(tmp_path):
   other = json.loads(about.read_text("utf-8")) | {"head": "late"}
   about.write_text(json.dumps(other), "utf-8")
   assert file_signatures.load(folder) is None
+
+
+def several_tasks(tokenizer):
+  """Returns the servable of a task of texts and one of tags."""
+  model = multi_task_classifier.MultiTaskClassifier(
+    toy.config(tokenizer), {"of_texts": 2, "of_tags": 3}, ["of_tags"]
+  )
+  tags = {"token_unit": "word", "doc_stride": 8, "tag_scheme": "iob2"}
+  heads = {"of_texts": "classification", "of_tags": "token_classification"}
+  labels = {"of_texts": ("a", "b"), "of_tags": ("O", "B-A", "I-A")}
+  return multi_task_servable.MultiTaskServable(
+    model,
+    tokenizer,
+    toy.MAX_SEQ_LENGTH,
+    {name: {"head": heads[name], "labels": labels[name]} for name in heads},
+    tasks_of_tags={"of_tags": tags},
+  )
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("make", [test_spans.make, several_tasks])
+def test_heads_without_ids_are_served_with_the_graph(make, tmp_path):
+  toy.write_vocabulary(tmp_path / "vocab.txt")
+  servable = make(toy.tokenizer(tmp_path / "vocab.txt"))
+  folder = export.export(servable, str(tmp_path / "made"), "onnx")
+  request = {"text": strings(TEXTS)}
+  found = file_answers.load(folder)["serving_default"].run(request)
+  answers.check(found, answer_of(servable, request))
+
+
+@pytest.mark.integration
+def test_static_vectors_are_told_to_be_for_clients(tmp_path):
+  encoder = kb.StaticEncoder.from_checkpoint(DATA / "static")
+  folder = encoder.export(tmp_path, format="onnx")
+  with pytest.raises(ValueError, match="static vectors.*export a SavedModel"):
+    file_answers.load(folder)
 
 
 def test_a_folder_with_a_vocabulary_alone_is_read(tmp_path):

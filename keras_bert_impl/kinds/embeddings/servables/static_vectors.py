@@ -24,6 +24,7 @@ class StaticServable(vector_servable.VectorServable):
   """
 
   takes_ids = False
+  frames_texts = False
 
   def __init__(
     self,
