@@ -3,7 +3,6 @@
 Their texts are read anew each time, and their vectors lie in shards.
 """
 
-import dataclasses
 import functools
 import itertools
 import types
@@ -55,68 +54,6 @@ class Corpus(NamedTuple):
     return {numbers[k]: text for k, text in enumerate(texts) if k in numbers}
 
 
-@dataclasses.dataclass(frozen=True)
-class RunEncoder:
-  """The model of a run, as `corpus_writer` encodes with it.
-
-  Attributes:
-    run: `fine_tuning_run.Run` of an `EmbeddingTask`.
-  """
-
-  run: object
-
-  checkpoint = None
-
-  @property
-  def head(self):
-    """What the vectors are."""
-    return self.run.fine_tuning.task.head
-
-  @property
-  def model(self):
-    """The model."""
-    return self.run.experiment.model
-
-  @property
-  def embedding_size(self):
-    """D, or V of sparse vectors."""
-    return self.model.output[embedding_task.EMBEDDINGS].shape[-1]
-
-  @property
-  def tokenizer(self):
-    """What has the vocabulary."""
-    return types.SimpleNamespace(vocabulary=self.run.data.vocabulary)
-
-  @property
-  def texts(self):
-    """`folders.Texts`."""
-    return sentence_folder.texts_of(self.run)
-
-  def vectors_of(self, kind, texts, batch_size, advance=None):
-    """Returns the vectors of documents, as `TextEncoder.vectors_of`."""
-    del kind, batch_size  # Both are those of the run.
-    run = self.run
-    examples = [
-      example_types.EmbeddingExample(str(k), None, (text,))
-      for k, text in enumerate(texts)
-    ]
-    path = run.data.path("corpus")
-    run.data.write_rows(path, examples, {})
-    found = predictions.predict(
-      run.experiment,
-      run.data.read_rows(path),
-      run.lengths,
-      run.fine_tuning.evaluator.token_outputs,
-      run.settings.members,
-      run.predict,
-    )[embedding_task.EMBEDDINGS]
-    if advance:
-      advance(len(texts))
-    if self.head == heads.LATE:
-      return [rows[np.any(rows != 0, axis=1)] for rows in found]
-    return found
-
-
 def texts_beside(examples, named, others):
   """Yields the `Text`s to search that are in no example, each once.
 
@@ -153,7 +90,7 @@ def outputs_of_run(named, others, run, split):
     run: `fine_tuning_run.Run`.
     split: str.
   """
-  encoder = RunEncoder(run)
+  encoder = _encoder_of(run)
   facts = corpus_shards.facts_of(encoder)
   origin = manifest.fingerprint(facts | {"members": [*run.settings.members]})
   folder = run.folder.join(split, f"corpus-{origin[:16]}")
@@ -168,7 +105,7 @@ def encoded(encoder, examples, folder, batch_size, named, others):
   """Returns {output: `Corpus`} of an encoder, {} if there is nothing to search.
 
   Args:
-    encoder: `TextEncoder`, or `RunEncoder`.
+    encoder: `TextEncoder`, or of a run.
     examples: as of `texts_beside`.
     folder: str, of the vectors, where what was killed goes on.
     batch_size: int, or None.
@@ -182,3 +119,41 @@ def encoded(encoder, examples, folder, batch_size, named, others):
   corpus_writer.encode(encoder, texts(), folder, options)
   vectors = corpus_vectors.load_corpus_vectors(folder)
   return {embedding_scores.CORPUS: Corpus(vectors, texts)}
+
+
+def _encoder_of(run):
+  """Returns the model of a run, as `corpus_writer` encodes with it."""
+  model = run.experiment.model
+  return types.SimpleNamespace(
+    checkpoint=run.output_dir,
+    head=run.fine_tuning.task.head,
+    model=model,
+    # D, or V of sparse vectors.
+    embedding_size=model.output[embedding_task.EMBEDDINGS].shape[-1],
+    tokenizer=run.data.tokenizer,
+    texts=sentence_folder.texts_of(run),
+    vectors_of=functools.partial(_vectors_of_run, run),
+  )
+
+
+def _vectors_of_run(run, unused_kind, texts, unused_batch_size, advance=None):
+  """Returns the vectors of documents, as `TextEncoder.vectors_of`."""
+  examples = [
+    example_types.EmbeddingExample(str(k), None, (text,))
+    for k, text in enumerate(texts)
+  ]
+  path = run.data.path("corpus")
+  run.data.write_rows(path, examples, {})
+  found = predictions.predict(
+    run.experiment,
+    run.data.read_rows(path),
+    run.lengths,
+    run.fine_tuning.evaluator.token_outputs,
+    run.settings.members,
+    run.predict,
+  )[embedding_task.EMBEDDINGS]
+  if advance:
+    advance(len(texts))
+  if run.fine_tuning.task.head == heads.LATE:
+    return [rows[np.any(rows != 0, axis=1)] for rows in found]
+  return found

@@ -174,11 +174,26 @@ class TextEncoder(
       more = embedding_corpus.encoded(
         self, examples, folder, batch_size, *apart
       )
-      return _scores(self, examples, batch_size, more)
+      return self.score(examples, batch_size, more)
 
-  def score(self, examples, batch_size=32):
-    """Returns as `evaluate`, of a list of `EmbeddingExample`."""
-    return _scores(self, examples, batch_size)
+  def score(self, examples, batch_size=32, more=None):
+    """Returns as `evaluate`, of a list of `EmbeddingExample`.
+
+    Args:
+      examples: as above.
+      batch_size: int, texts at once.
+      more: {output: value} that the evaluator reads besides, or None.
+    """
+    evaluator = embedding_kind.make_evaluator(examples, self.similarity_name)
+    keys = [key for example in examples for key in example.keys]
+    found = {}
+    for kind in dict.fromkeys(kind for kind, _ in keys):
+      texts = [*dict.fromkeys(text for own, text in keys if own == kind)]
+      vectors = self.vectors_of(kind, texts, batch_size)
+      found |= {(kind, text): v for text, v in zip(texts, vectors, strict=True)}
+    outputs = {"embeddings": [found[key] for key in keys]} | (more or {})
+    answers = evaluator.answers(examples, None, outputs)
+    return evaluator.score(examples, answers)
 
   def servable(self, **options):
     """Returns the `Servable` for `kb.export`, with the default prompt.
@@ -291,20 +306,6 @@ def _batches(encoder, texts, prompt, batch_size, advance=None):
     yield places, encoder._embed(batch, prompt).numpy()
     if advance:
       advance(len(places))
-
-
-def _scores(encoder, examples, batch_size, more=None):
-  """Returns the scores of examples, {metric: float}, by more outputs, too."""
-  evaluator = embedding_kind.make_evaluator(examples, encoder.similarity_name)
-  keys = [key for example in examples for key in example.keys]
-  found = {}
-  for kind in dict.fromkeys(kind for kind, _ in keys):
-    texts = [*dict.fromkeys(text for own, text in keys if own == kind)]
-    vectors = encoder.vectors_of(kind, texts, batch_size)
-    found |= {(kind, text): v for text, v in zip(texts, vectors, strict=True)}
-  outputs = {"embeddings": [found[key] for key in keys]} | (more or {})
-  answers = evaluator.answers(examples, None, outputs)
-  return evaluator.score(examples, answers)
 
 
 def each(keep, encoder, texts, prompt, batch_size, advance=None):
