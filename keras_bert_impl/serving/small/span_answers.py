@@ -209,42 +209,24 @@ class Tags(answers.Head):
     return self._labels[label], shares[label]
 
   def _entities(self, text, tokens):
-    """Returns (label, text, start, end, score) of the entities of a text.
-
-    A token without a label is inside of an entity that goes on after it, if
-    there is one, and else outside.
-    """
-    tags = [found and found[0] for _, _, found in tokens]
-    known = [k for k, tag in enumerate(tags) if tag is not None]
-    for before, after in itertools.pairwise(known):
-      if self._goes_on(tags[before], tags[after]):
-        tags[before + 1 : after] = [tags[after]] * (after - before - 1)
-    found = []
-    for k, ((start, end, label), tag) in enumerate(
-      zip(tokens, tags, strict=True)
-    ):
-      if self._type(tag) is None:
-        continue
-      if not (k and self._goes_on(tags[k - 1], tag)):
-        found.append([self._type(tag), start, end, []])
-      found[-1][2] = end
-      found[-1][3] += [label[1]] if label else []
-    return [
-      (kind or tagging.NO_TYPE, text[start:end], start, end, np.mean(shares))
-      for kind, start, end, shares in found
-    ]
-
-  def _type(self, tag):
-    """Returns the type of a tag; None: it is outside of entities."""
-    if tag is None or self._is_alone:
-      return tag
-    return tagging.split_tag(tag)[1]
-
-  def _goes_on(self, tag, following):
-    """Returns whether an entity goes on from a tag to the one after it."""
-    if self._is_alone or tag is None:
-      return False
-    return _is_one_entity(tag, following)
+    """Returns (label, text, start, end, score) of the entities of a text."""
+    tags = [label and label[0] for _, _, label in tokens]
+    if self._is_alone:
+      found = [
+        tagging.Entity(k, k + 1, tag)
+        for k, tag in enumerate(tags)
+        if tag is not None
+      ]
+    else:
+      found = tagging.entities_of(_filled(tags))
+    entities = []
+    for first, last, kind in found:
+      own = tokens[first:last]
+      start, end = own[0][0], own[-1][1]
+      score = np.mean([label[1] for _, _, label in own if label])
+      entity = kind or tagging.NO_TYPE, text[start:end], start, end, score
+      entities.append(entity)
+    return entities
 
   def _told(self, found):
     kinds = ("labels", "texts", "starts", "ends", "scores")
@@ -259,6 +241,19 @@ class Tags(answers.Head):
     }
     counts = np.array([*map(len, found)], np.int32)
     return {"num_entities": counts} | columns
+
+
+def _filled(tags):
+  """Returns the tags of tokens where those without a label have None.
+
+  Such a token is inside of an entity that goes on after it, if there is one,
+  and else outside.
+  """
+  known = [k for k, tag in enumerate(tags) if tag is not None]
+  for before, after in itertools.pairwise(known):
+    if _is_one_entity(tags[before], tags[after]):
+      tags[before + 1 : after] = [tags[after]] * (after - before - 1)
+  return [tagging.OUTSIDE if tag is None else tag for tag in tags]
 
 
 @functools.cache
