@@ -1,8 +1,6 @@
 """Vectors of a corpus: what is written, read and searched."""
 
-import functools
 import json
-import pathlib
 import shutil
 
 import numpy as np
@@ -10,32 +8,15 @@ import pytest
 
 import keras_bert_impl as kb
 from keras_bert_impl.kinds.embeddings.corpus import corpus_shards, vector_forms
-from tests import slow
+from tests.kinds.embeddings import small_encoders
 
-DATA = pathlib.Path(__file__).parents[2] / "data"
 WORDS = "the cat sat on mat cats 고양이 . a dog ran".split()
 TEXTS = [" ".join(WORDS[k % 5 : 1 + k % 11]) or "mat" for k in range(30)]
-CLASSES = {
-  "static": kb.StaticEncoder,
-  "sentences": kb.SentenceEncoder,
-  "sparse": kb.SparseEncoder,
-  "late": kb.MultiVectorEncoder,
-}
-
-
-# Others than static ones take seconds.
-NAMES = slow.all_but(("static",), CLASSES, mark=pytest.mark.integration)
-
-
-@functools.cache
-def opened(name):
-  """Returns the encoder of a fixture."""
-  return CLASSES[name].from_checkpoint(DATA / name)
 
 
 @pytest.fixture(name="static", scope="module")
 def fixture_static():
-  return opened("static")
+  return small_encoders.opened("static")
 
 
 @pytest.fixture(name="written", scope="module")
@@ -71,10 +52,10 @@ def test_shards_hold_the_vectors_in_the_order_of_the_texts(static, written):
   assert "30 texts, static, size=6" in repr(vectors)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", small_encoders.NAMES)
 @pytest.mark.parametrize("file_format", ["npy", "safetensors"])
 def test_every_encoder_writes_what_it_encodes(tmp_path, name, file_format):
-  encoder = opened(name)
+  encoder = small_encoders.opened(name)
   vectors = encoder.encode_corpus(
     TEXTS, tmp_path, shard_size=20, file_format=file_format
   )
@@ -104,9 +85,9 @@ def test_smaller_vectors_are_close(static, written, tmp_path, precision, share):
     np.testing.assert_allclose(found, expected, atol=0.005)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", small_encoders.NAMES)
 def test_search_finds_what_comparing_with_all_finds(tmp_path, name):
-  encoder = opened(name)
+  encoder = small_encoders.opened(name)
   vectors = encoder.encode_corpus(TEXTS, tmp_path, shard_size=7)
   rows = encoder.vectors_of("query", TEXTS[:3])
   documents = encoder.vectors_of("document", TEXTS)
@@ -123,6 +104,19 @@ def test_search_finds_what_comparing_with_all_finds(tmp_path, name):
     np.testing.assert_allclose([x["score"] for x in row], own[best], atol=1e-4)
     assert row[0]["id"] in np.flatnonzero(own >= own.max() - 1e-4).astype(str)
   assert len(vectors.search(rows, top_k=100)[0]) == len(TEXTS)
+  reordered = vectors.rerank(rows, [row[::-1] for row in found])
+  for row, own in zip(reordered, found, strict=True):
+    assert {x["id"] for x in row} == {x["id"] for x in own}
+    scores = [[x["score"] for x in each] for each in (row, own)]
+    np.testing.assert_allclose(*scores, atol=1e-4)
+  assert [len(row) for row in vectors.rerank(rows, found, top_k=2)] == [2] * 3
+  assert vectors.rerank(rows, [[]] * 3) == [[]] * 3
+  for wrong, message in (
+    ([[{"id": "99"}]] * 3, "found has the id '99', which .* does not have"),
+    (found[:2], "found .2 lists. must have one for each of the 3 queries"),
+  ):
+    with pytest.raises(ValueError, match=message):
+      vectors.rerank(rows, wrong)
 
 
 def test_similar_tokens_become_one():
@@ -138,7 +132,7 @@ def test_similar_tokens_become_one():
 
 @pytest.mark.integration
 def test_tokens_of_late_interaction_may_be_pooled_and_small(tmp_path):
-  late = opened("late")
+  late = small_encoders.opened("late")
   whole = late.encode_corpus(TEXTS, tmp_path / "whole")
   small = late.encode_corpus(
     TEXTS, tmp_path / "small", pool_factor=2, precision="int8"
@@ -150,11 +144,16 @@ def test_tokens_of_late_interaction_may_be_pooled_and_small(tmp_path):
   assert sizes[1] < sizes[0] / 2
   assert small.arrays(0)["vectors"].dtype == np.int8
   query = late.encode_query(TEXTS[:1])
-  assert small.search(query, top_k=1)[0][0]["score"] > 0
+  found = small.search(query, top_k=5)
+  assert found[0][0]["score"] > 0
+  again = small.rerank(query, found)
+  assert [x["score"] for x in again[0]] == pytest.approx(
+    [x["score"] for x in found[0]], abs=1e-4
+  )
 
 
 def test_sparse_vectors_become_impacts_for_anserini(tmp_path):
-  sparse = opened("sparse")
+  sparse = small_encoders.opened("sparse")
   vectors = sparse.encode_corpus(
     [("d1", TEXTS[3]), ("d2", TEXTS[4])], tmp_path, file_format="impacts"
   )
@@ -280,9 +279,13 @@ def test_wrong_texts_are_told_before_the_work(static, tmp_path):
 )
 def test_wrong_settings_are_told(tmp_path, name, settings, message):
   with pytest.raises(ValueError, match=message):
-    opened(name).encode_corpus(TEXTS, tmp_path / "out", **settings)
+    small_encoders.opened(name).encode_corpus(
+      TEXTS, tmp_path / "out", **settings
+    )
   with pytest.raises(TypeError, match="has no argument 'nonsense'"):
-    opened(name).encode_corpus(TEXTS, tmp_path / "out", nonsense=1)
+    small_encoders.opened(name).encode_corpus(
+      TEXTS, tmp_path / "out", nonsense=1
+    )
 
 
 def test_queries_of_another_size_are_told(written):

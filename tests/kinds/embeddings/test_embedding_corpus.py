@@ -1,38 +1,23 @@
 """Evaluation on a corpus whose vectors lie in shards."""
 
 import json
-import pathlib
 
 import numpy as np
 import pytest
 
-import keras_bert_impl as kb
 from keras_bert_impl.kinds.embeddings import (
   embedding_corpus,
   embedding_data,
   embedding_trainer,
 )
 from keras_bert_impl.kinds.embeddings.tasks import embedding_scores
-from tests import slow
+from tests.kinds.embeddings import small_encoders
 
-DATA = pathlib.Path(__file__).parents[2] / "data"
 WORDS = "the cat sat on mat cats 고양이 . a dog ran".split()
-CLASSES = {
-  "static": kb.StaticEncoder,
-  "sentences": kb.SentenceEncoder,
-  "sparse": kb.SparseEncoder,
-  "late": kb.MultiVectorEncoder,
-}
-# Others than static ones take seconds.
-NAMES = slow.all_but(("static",), CLASSES, mark=pytest.mark.integration)
 PAIRS = [(" ".join(WORDS[k : k + 2]), " ".join(WORDS[k:])) for k in range(6)]
 # More texts than are ranked; some twice, and one of the pairs.
 TEXTS = [f"{WORDS[k % 11]} {WORDS[k % 7]} {WORDS[k % 5]}" for k in range(400)]
 TEXTS.append(PAIRS[2][1])
-
-
-def opened(name):
-  return CLASSES[name].from_checkpoint(DATA / name)
 
 
 def write_beir(folder, more=()):
@@ -80,7 +65,7 @@ def ranked(encoder, examples, more, folder):
 
 @pytest.mark.parametrize("corpus", ["texts", "beir", "both"])
 def test_a_corpus_on_disk_is_ranked_as_one_in_memory(tmp_path, corpus):
-  encoder = opened("static")
+  encoder = small_encoders.opened("static")
   data = PAIRS if corpus == "texts" else write_beir(tmp_path)
   others = [] if corpus == "beir" else TEXTS
   examples, *apart = embedding_trainer.examples_of(data, corpus=others)
@@ -98,9 +83,9 @@ def test_a_corpus_on_disk_is_ranked_as_one_in_memory(tmp_path, corpus):
     assert one == two
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", small_encoders.NAMES)
 def test_evaluate_scores_as_with_all_vectors_in_memory(tmp_path, name):
-  encoder = opened(name)
+  encoder = small_encoders.opened(name)
   folder = write_beir(tmp_path)
   whole = encoder.score(embedding_data.read(folder, split="dev"))
   assert encoder.evaluate(folder) == pytest.approx(whole, abs=1e-6)
@@ -111,7 +96,7 @@ def test_evaluate_scores_as_with_all_vectors_in_memory(tmp_path, name):
 
 
 def test_wrong_corpora_are_named(tmp_path):
-  encoder = opened("static")
+  encoder = small_encoders.opened("static")
   folder = write_beir(tmp_path, more=[("d3", "twice")])
   with pytest.raises(ValueError, match=r"jsonl:7 has the _id 'd3' of an earl"):
     encoder.evaluate(PAIRS, corpus=folder)

@@ -1,7 +1,5 @@
 """Hard negatives for encoders, found by another encoder or by themselves."""
 
-import pathlib
-
 import keras
 import numpy as np
 import pytest
@@ -9,9 +7,9 @@ import pytest
 import keras_bert_impl as kb
 from keras_bert_impl.kinds.embeddings import embedding_data, mining
 from keras_bert_impl.kinds.embeddings.tasks import embedding_options
+from tests.kinds.embeddings import small_encoders
 from tfrecords import manifest
 
-DATA = pathlib.Path(__file__).parents[2] / "data"
 # Of words that the vocabulary has, all different.
 WORDS = "the cat sat on mat cats mats 고양이 고양이가 앉았다".split()
 PAIRS = [(f"{a} .", f"{a} {b}") for a, b in zip(WORDS, [*WORDS[3:], *WORDS])]
@@ -33,20 +31,12 @@ def examples_of(pairs):
 
 
 def dense():
-  return kb.SentenceEncoder.from_checkpoint(DATA / "sentences")
+  return kb.SentenceEncoder.from_checkpoint(small_encoders.DATA / "sentences")
 
 
-@pytest.mark.parametrize(
-  "encoder_class, folder",
-  [
-    (kb.SentenceEncoder, "sentences"),
-    (kb.StaticEncoder, "static"),
-    (kb.SparseEncoder, "sparse"),
-    (kb.MultiVectorEncoder, "late"),
-  ],
-)
-def test_encoders_of_every_kind_find_what_they_search(encoder_class, folder):
-  encoder = encoder_class.from_checkpoint(DATA / folder)
+@pytest.mark.parametrize("name", small_encoders.CLASSES)
+def test_encoders_of_every_kind_find_what_they_search(name):
+  encoder = small_encoders.opened(name)
   options = embedding_options.EmbeddingOptions(
     num_negatives=2, mining_margin=-100.0
   )
@@ -62,7 +52,7 @@ def test_encoders_of_every_kind_find_what_they_search(encoder_class, folder):
 
 @pytest.mark.integration
 def test_mined_negatives_are_trained_on(tmp_path):
-  encoder = kb.StaticEncoder.from_checkpoint(DATA / "static")
+  encoder = kb.StaticEncoder.from_checkpoint(small_encoders.DATA / "static")
   history = encoder.fit(PAIRS, mine=dense(), output_dir=tmp_path, **SETTINGS)
   assert len(history.history["loss"]) == 3
   counts = manifest.read(str(tmp_path / "records/train.tf_record"))
@@ -76,7 +66,10 @@ def test_mined_negatives_are_trained_on(tmp_path):
     ({"num_negatives": 2}, r"num_negatives \(2\) needs mine"),
     ({"mine_every": 1}, r"mine_every \(1\) needs mine"),
     ({"mine": 3}, r"mine \(int\) must be an encoder, such as"),
-    ({"mine": DATA / "late"}, "makes late vectors: use kb.MultiVectorEncoder"),
+    (
+      {"mine": small_encoders.DATA / "late"},
+      "makes late vectors: use kb.MultiVectorEncoder",
+    ),
   ],
 )
 def test_wrong_settings_of_mining_are_refused(settings, message):

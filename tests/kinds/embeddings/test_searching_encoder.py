@@ -1,7 +1,6 @@
 """Names of sentence-transformers on encoders of every kind of vectors."""
 
 import json
-import pathlib
 import shutil
 
 import numpy as np
@@ -11,25 +10,19 @@ import tensorflow as tf
 import keras_bert_impl as kb
 from keras_bert_impl.estimators import records
 from keras_bert_impl.sentences import folders
+from tests.kinds.embeddings import small_encoders
 
-DATA = pathlib.Path(__file__).parents[2] / "data"
 TEXTS = ["the cat sat on a mat", "the", "who sat .", "a dog", "cat"]
-FOLDERS = {
-  kb.SentenceEncoder: DATA / "sentences",
-  kb.StaticEncoder: DATA / "static",
-  kb.SparseEncoder: DATA / "sparse",
-  kb.MultiVectorEncoder: DATA / "late",
-}
 
 
-@pytest.fixture(name="encoder", scope="module", params=FOLDERS)
+@pytest.fixture(name="encoder", scope="module", params=small_encoders.CLASSES)
 def fixture_encoder(request):
-  return request.param.from_checkpoint(FOLDERS[request.param])
+  return small_encoders.opened(request.param)
 
 
 @pytest.fixture(name="dense", scope="module")
 def fixture_dense():
-  return kb.SentenceEncoder.from_checkpoint(DATA / "sentences")
+  return small_encoders.opened("sentences")
 
 
 def test_documents_have_the_first_of_three_prompts():
@@ -43,7 +36,7 @@ def test_documents_have_the_first_of_three_prompts():
 
 
 def test_queries_and_documents_are_encoded_after_their_prompts(tmp_path):
-  folder = shutil.copytree(DATA / "sentences", tmp_path / "copy")
+  folder = shutil.copytree(small_encoders.DATA / "sentences", tmp_path / "copy")
   path = folder / "config_sentence_transformers.json"
   prompts = {"query": "the ", "passage": "a ", "other": "cat "}
   path.write_text(json.dumps({"prompts": prompts}))
@@ -90,7 +83,7 @@ def test_vectors_are_quantised_after_they_are_cut(dense):
 
 
 def test_tokens_share_the_ranges_of_all_texts():
-  late = kb.MultiVectorEncoder.from_checkpoint(DATA / "late")
+  late = small_encoders.opened("late")
   vectors = late.encode_document(TEXTS)
   rows = np.concatenate(vectors)
   steps = (rows.max(axis=0) - rows.min(axis=0)) / 255

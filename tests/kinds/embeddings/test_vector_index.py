@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import keras_bert_impl as kb
-from tests.kinds.embeddings import test_corpus
+from tests.kinds.embeddings import small_encoders, test_corpus
 
 
 @pytest.fixture(name="faiss", scope="module", autouse=True)
@@ -14,7 +14,7 @@ def fixture_faiss():
 
 @pytest.fixture(name="vectors", scope="module")
 def fixture_vectors(tmp_path_factory):
-  static = kb.StaticEncoder.from_checkpoint(test_corpus.DATA / "static")
+  static = small_encoders.opened("static")
   folder = tmp_path_factory.mktemp("vectors")
   return static.encode_corpus(test_corpus.TEXTS, folder, shard_size=12)
 
@@ -36,7 +36,7 @@ def test_an_index_finds_what_comparing_with_all_finds(vectors, tmp_path):
 
 def test_an_index_of_other_vectors_is_told(vectors, tmp_path):
   kb.VectorIndex.build(vectors).save(tmp_path / "index")
-  static = kb.StaticEncoder.from_checkpoint(test_corpus.DATA / "static")
+  static = small_encoders.opened("static")
   other = static.encode_corpus(["a cat"], tmp_path / "other")
   with pytest.raises(ValueError, match="is an index of other vectors than"):
     kb.VectorIndex.load(tmp_path / "index", other)
@@ -50,7 +50,7 @@ def test_an_index_of_other_vectors_is_told(vectors, tmp_path):
 
 @pytest.mark.integration
 def test_only_dense_vectors_have_an_index(tmp_path):
-  late = kb.MultiVectorEncoder.from_checkpoint(test_corpus.DATA / "late")
+  late = small_encoders.opened("late")
   vectors = late.encode_corpus(["the cat"], tmp_path)
   with pytest.raises(ValueError, match="vectors .late. must be dense"):
     kb.VectorIndex.build(vectors)

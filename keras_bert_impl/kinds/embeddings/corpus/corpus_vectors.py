@@ -1,6 +1,7 @@
 """Vectors of a corpus as they lie on disk: reading and exact search."""
 
 import functools
+import itertools
 import os
 import typing
 
@@ -89,10 +90,8 @@ class CorpusVectors(calls.Public):
       float32 [n, D], of bits 1 and -1; of late interaction list of n such
       [L, D]; sparse `scipy.sparse.csr_array` [n, V].
     """
-    precision = self.manifest["precision"]
     for shard in range(len(self.manifest["shards"])):
-      arrays = self.arrays(shard)
-      yield vector_forms.unpack(arrays, self.kind, precision, self.size)
+      yield self._unpacked(self.arrays(shard))
 
   def search(self, queries: typing.Any, top_k: int = 10) -> list[list[Found]]:
     """Finds the most similar texts by comparing with all.
@@ -113,17 +112,60 @@ class CorpusVectors(calls.Public):
     """
     options.check_integers("[1, inf)", top_k=top_k)
     queries = self.checked(queries)
-    best = [(np.zeros(0, int), np.zeros(0, np.float32))] * len(queries)
-    start = 0
-    for block in self.blocks():
-      found = self._similarities(queries, block)
-      places = np.arange(start, start + found.shape[1])
-      best = [
-        embedding_scores.nearest(*known, places, row, top_k)
-        for known, row in zip(best, found, strict=True)
-      ]
-      start += found.shape[1]
-    return [named(self.ids, *row) for row in best]
+    blocks = ([self._similarities(queries, block)] for block in self.blocks())
+    best = embedding_scores.nearest(blocks, [-1] * len(queries), top_k)
+    return [named(self.ids, *row) for row in zip(*best, strict=True)]
+
+  def rerank(
+    self, queries: typing.Any, found: list[list[Found]], top_k: int = 10
+  ) -> list[list[Found]]:
+    """Puts what another search found in order by these vectors.
+
+      late = kb.load_corpus_vectors("late-vectors")  # of the same texts
+      late.rerank(late_encoder.encode_query(texts), index.search(queries, 100))
+
+    Only their vectors are read, of .npy files.
+
+    Args:
+      queries: as of `search`.
+      found: list of Q lists of {"id": str}, as `search` returns them, of these
+        or other vectors of the same texts.
+      top_k: int, texts of each query; fewer if not as many were found.
+
+    Returns:
+      As `search`; of equal ones the first that was found.
+
+    Raises:
+      ValueError: as `search`, or there is no text of an id.
+    """
+    options.check_integers("[1, inf)", top_k=top_k)
+    queries, size = self.checked(queries), self.manifest["shard_size"]
+    if len(found) != len(queries):
+      raise ValueError(
+        f"found ({len(found)} lists) must have one for each of the"
+        f" {len(queries)} queries."
+      )
+    names = [[one["id"] for one in row] for row in found]
+    for name in itertools.chain.from_iterable(names):
+      if name not in self._places:
+        raise ValueError(
+          f"found has the id {name!r}, which {self.folder} does not have:"
+          " search vectors of the same texts."
+        )
+    places = [np.array([self._places[x] for x in row], int) for row in names]
+    scores = [np.zeros(len(row), np.float32) for row in names]
+    for shard in sorted({place // size for own in places for place in own}):
+      arrays = self.arrays(shard)
+      for k, own in enumerate(places):
+        here = np.flatnonzero(own // size == shard)
+        if len(here):
+          block = self._unpacked(vector_forms.take(arrays, own[here] % size))
+          scores[k][here] = self._similarities(queries[k : k + 1], block)[0]
+    best = [np.argsort(-row, kind="stable")[:top_k] for row in scores]
+    return [
+      named(own, order, row[order])
+      for own, order, row in zip(names, best, scores, strict=True)
+    ]
 
   def checked(self, queries):
     """Returns queries as `search` compares them.
@@ -146,6 +188,15 @@ class CorpusVectors(calls.Public):
         f" as those of the {self.kind} encoder that made {self.folder}."
       )
     return rows
+
+  @functools.cached_property
+  def _places(self):
+    return {name: place for place, name in enumerate(self.ids)}
+
+  def _unpacked(self, arrays):
+    """Returns the vectors of arrays, as of `blocks`."""
+    precision = self.manifest["precision"]
+    return vector_forms.unpack(arrays, self.kind, precision, self.size)
 
   def _similarities(self, queries, block):
     """Returns float32 [Q, n] of queries and the vectors of a shard."""

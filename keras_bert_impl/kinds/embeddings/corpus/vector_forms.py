@@ -22,28 +22,25 @@ from keras_bert_impl.serving import quantization
 def check(head, options):
   """Raises ValueError if options do not fit the kind of vectors."""
   is_sparse = head == heads.SPARSE
-  for name, value, is_wrong, remedy in (
+  for name, is_wrong, remedy in (
     (
       "precision",
-      options.precision,
       is_sparse and options.precision in (choices.INT8, choices.BINARY),
       "float32 or float16 for sparse vectors",
     ),
     (
       "file_format",
-      options.file_format,
       options.file_format == corpus_options.IMPACTS and not is_sparse,
       "npy or safetensors, as only vectors of kb.SparseEncoder are impacts",
     ),
     (
       "pool_factor",
-      options.pool_factor,
       options.pool_factor > 1 and head != heads.LATE,
       "left out, as only late interaction has vectors of tokens",
     ),
   ):
     if is_wrong:
-      raise ValueError(f"{name} ({value}) must be {remedy}.")
+      raise ValueError(f"{name} ({getattr(options, name)}) must be {remedy}.")
 
 
 def pack(vectors, head, options):
@@ -68,6 +65,26 @@ def pack(vectors, head, options):
   offsets = np.cumsum([0, *map(len, pooled)], dtype=np.int64)
   found = quantization.compress(np.concatenate(pooled), options.precision)
   return found | {"offsets": offsets}
+
+
+def take(arrays, places):
+  """Returns the arrays of some of the texts, as of `pack`.
+
+  Args:
+    arrays: {name: array}.
+    places: int [n], of the texts.
+  """
+  if "offsets" not in arrays:
+    return {name: array[places] for name, array in arrays.items()}
+  offsets = np.asarray(arrays["offsets"])
+  rows = [slice(offsets[k], offsets[k + 1]) for k in places]
+  taken = {
+    name: np.concatenate([array[own] for own in rows])
+    for name, array in arrays.items()
+    if name != "offsets"
+  }
+  sizes = [own.stop - own.start for own in rows]
+  return taken | {"offsets": np.cumsum([0, *sizes])}
 
 
 def unpack(arrays, head, precision, size):

@@ -136,7 +136,7 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
       numbers.get(n, -1) if judged.has_names else -1 for n in judged.grades
     ]
     found = (self.products(asked, self.compared(block)) for block in blocks)
-    best, similarities = _best(found, own, order)
+    best, similarities = nearest(found, own, DEPTH, order)
     if corpus:
       shown = {*best[:, 0].tolist(), *numbers.values()}
       documents = corpus.shown(documents, shown, order)
@@ -308,7 +308,7 @@ def _dense(vectors):
   return vectors.toarray() if scipy.sparse.issparse(vectors) else vectors
 
 
-def nearest(places, values, new_places, new_values, depth):
+def _joined(places, values, new_places, new_values, depth):
   """Returns the best places and their values, of known ones and new ones.
 
   Of equal values the lowest place comes first; -inf and NaN are left out.
@@ -331,7 +331,7 @@ def nearest(places, values, new_places, new_values, depth):
   return places[order], values[order]
 
 
-def _best(blocks, own, order=None):
+def nearest(blocks, own, depth, order=None):
   """Returns the best places int [Q, K] and their products float32 [Q, K].
 
   Of equal products the first come first. Less than K places end with -1, whose
@@ -341,6 +341,7 @@ def _best(blocks, own, order=None):
     blocks: iterable, for each block of documents, of iterables of float32
       [n, M], of the next n queries.
     own: list of Q int, the place that a query must not find, or -1.
+    depth: int, K at most.
     order: list of int, the numbers of the documents at the places; default:
       themselves.
   """
@@ -348,13 +349,14 @@ def _best(blocks, own, order=None):
   best, number = [none] * len(own), 0
   places_of = None if order is None else np.argsort(order)
   for block in blocks:
+    values = ()
     for query, values in enumerate(itertools.chain.from_iterable(block)):
       places = np.arange(number, number + len(values))
       places = places if order is None else places_of[places]
       values = np.where(places == own[query], np.float32(-np.inf), values)
-      best[query] = nearest(*best[query], places, values, DEPTH)
+      best[query] = _joined(*best[query], places, values, depth)
     number += len(values)
-  found = np.full((len(own), min(DEPTH, number)), -1)
+  found = np.full((len(own), min(depth, number)), -1)
   products = np.full(found.shape, np.nan, np.float32)
   for query, (places, values) in enumerate(best):
     found[query, : len(places)] = places
