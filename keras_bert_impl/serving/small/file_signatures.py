@@ -1,6 +1,6 @@
 """Signatures of LiteRT and ONNX files as of SavedModels, in numpy."""
 
-import abc
+import functools
 
 import numpy as np
 
@@ -68,19 +68,22 @@ def load(folder):
 
 
 def _signatures(head):
-  """Returns {name: `_OnTexts`, `_OnExamples` or `_OnIds`} of a head."""
+  """Returns {name: `_Signature`} of a head."""
   specs = {
     name: signatures.Spec(signatures.STRING, (None,) * rank)
     for name, rank in head.inputs.items()
   }
   found = {
-    name: _OnTexts(specs, outputs, answer)
+    name: _Signature(specs, outputs, answer)
     for name, (answer, outputs) in head.on_texts().items()
   }
   on_text = found[names.SERVING_DEFAULT]
+  serialized = signatures.Spec(signatures.STRING, (None,))
   for name, (read, outputs) in head.on_examples().items():
-    found[name] = _OnExamples(name, on_text, outputs, read)
-  return found | {names.TOKEN_IDS: _OnIds(head)}
+    given = "examples" if name == names.TF_EXAMPLE else "inputs"
+    answer = functools.partial(_answer_examples, on_text, read)
+    found[name] = _Signature({given: serialized}, outputs, answer)
+  return found | {names.TOKEN_IDS: _on_ids(head)}
 
 
 def _answer_one(signature, example):
@@ -101,20 +104,22 @@ def _answer_one(signature, example):
     raise ValueError(f"it cannot answer a row: {kind}: {error}") from error
 
 
-class _Checked(signatures.Signature):
-  """A signature that refuses inputs of different sizes. Abstract.
+class _Signature(signatures.Signature):
+  """A signature that refuses inputs of different sizes.
 
   Args:
     inputs: {name: `signatures.Spec`}.
     outputs: as `answers.Head`.
+    answer: function of checked inputs by name to {output: array}.
   """
 
-  def __init__(self, inputs, outputs):
+  def __init__(self, inputs, outputs, answer):
     self.inputs = inputs
     self.outputs = {
       name: signatures.Spec(dtype, (None, *sizes))
       for name, (dtype, *sizes) in sorted(outputs.items())
     }
+    self._answer = answer
 
   def run(self, inputs):
     """Returns the outputs; see `signatures.Signature`."""
@@ -126,79 +131,53 @@ class _Checked(signatures.Signature):
           f"{first} and {name} must be equally long, but have the shapes"
           f" {_shown(one)} and {_shown(other)}"
         )
-    found = self._answer(inputs)
+    found = self._answer(**inputs)
     return {name: found[name] for name in self.outputs}
-
-  @abc.abstractmethod
-  def _answer(self, inputs):
-    """Returns {output: array} for checked inputs."""
 
 
 def _shown(array):
   return " ".join(map(str, array.shape))
 
 
-class _OnTexts(_Checked):
-  """A function of raw texts."""
-
-  def __init__(self, inputs, outputs, answer):
-    super().__init__(inputs, outputs)
-    self._function = answer
-
-  def _answer(self, inputs):
-    return self._function(**inputs)
+def _answer_examples(on_text, read, **inputs):
+  """Returns what `read` makes of the answers to serialized tf.Examples."""
+  [serialized] = inputs.values()
+  return read(on_text.run(examples.parse(serialized, on_text.inputs)))
 
 
-class _OnExamples(_Checked):
-  """A function of serialized tf.Examples of raw texts."""
-
-  def __init__(self, name, on_text, outputs, read):
-    self._input = "examples" if name == names.TF_EXAMPLE else "inputs"
-    spec = signatures.Spec(signatures.STRING, (None,))
-    super().__init__({self._input: spec}, outputs)
-    self._on_text = on_text
-    self._read = read
-
-  def _answer(self, inputs):
-    texts = examples.parse(inputs[self._input], self._on_text.inputs)
-    return self._read(self._on_text.run(texts))
-
-
-class _OnIds(_Checked):
-  """A function of token ids, checked as `input_checks.check_ids`."""
-
-  def __init__(self, head):
-    about, axes = head.about, head.about["inputs"][0]["shape"]
-    spec = signatures.Spec(np.dtype(np.int32), (None,) * len(axes))
-    outputs = {
-      value["name"]: (
-        np.dtype(value["dtype"]),
-        *(n if isinstance(n, int) else None for n in value["shape"][1:]),
-      )
-      for value in about["outputs"]
-    }
-    super().__init__(dict.fromkeys(_IDS, spec), outputs)
-    self._head = head
-    config = about["config"]
-    segments = max(2, config.get("type_vocab_size") or 0)
-    self._limits = dict(
-      zip(_IDS, (config["vocab_size"], 2, segments), strict=True)
+def _on_ids(head):
+  """Returns the signature of token ids, whose outputs are the file's."""
+  axes = head.about["inputs"][0]["shape"]
+  spec = signatures.Spec(np.dtype(np.int32), (None,) * len(axes))
+  outputs = {
+    value["name"]: (
+      np.dtype(value["dtype"]),
+      *(n if isinstance(n, int) else None for n in value["shape"][1:]),
     )
+    for value in head.about["outputs"]
+  }
+  answer = functools.partial(_answer_ids, head)
+  return _Signature(dict.fromkeys(_IDS, spec), outputs, answer)
 
-  def _answer(self, inputs):
-    for name, values in inputs.items():
-      limit = self._limits[name]
-      if values.size and not 0 <= values.min() <= values.max() < limit:
-        raise errors.of_model(
-          f"{name} must be from 0 to {limit - 1}, but are from {values.min()}"
-          f" to {values.max()}"
-        )
-    try:
-      return self._head.on_ids(inputs)
-    except errors.RequestError:
-      raise
-    except Exception as error:  # Each runtime has its own for too many ids.
-      [reason, *_] = str(error).splitlines() or [type(error).__name__]
-      raise errors.of_model(f"the file cannot read these ids: {reason}") from (
-        error
+
+def _answer_ids(head, **inputs):
+  """Returns the answers to ids, checked as `input_checks.check_ids`."""
+  config = head.about["config"]
+  segments = max(2, config.get("type_vocab_size") or 0)
+  limits = config["vocab_size"], 2, segments
+  for name, limit in zip(_IDS, limits, strict=True):
+    values = inputs[name]
+    if values.size and not 0 <= values.min() <= values.max() < limit:
+      raise errors.of_model(
+        f"{name} must be from 0 to {limit - 1}, but are from {values.min()}"
+        f" to {values.max()}"
       )
+  try:
+    return head.on_ids(inputs)
+  except errors.RequestError:
+    raise
+  except Exception as error:  # Each runtime has its own for too many ids.
+    [reason, *_] = str(error).splitlines() or [type(error).__name__]
+    raise errors.of_model(f"the file cannot read these ids: {reason}") from (
+      error
+    )
