@@ -28,6 +28,7 @@ from keras_bert_impl.kinds.embeddings.tasks import (
 from keras_bert_impl.runs.fine_tuning import predictions
 from keras_bert_impl.tasks.basics import example_types
 from tfrecords import manifest
+from tfrecords.labelled import row_files
 
 
 class Corpus(NamedTuple):
@@ -146,7 +147,7 @@ def _vectors_of_run(run, unused_kind, texts, unused_batch_size, advance=None):
   run.data.write_rows(path, examples, {})
   found = predictions.predict(
     run.experiment,
-    run.data.read_rows(path),
+    row_files.read(path, run.data.preprocessor.columns),
     run.lengths,
     run.fine_tuning.evaluator.token_outputs,
     run.settings.members,

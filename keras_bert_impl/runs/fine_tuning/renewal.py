@@ -63,4 +63,4 @@ class Rounds:
     origin = {"number": number, "train": data.fingerprint(data.stages[0])}
     if row_files.find(path, origin) is None:
       data.write_rows(path, self._renewal.make(self._run), origin)
-    return data.read_rows(path)
+    return row_files.read(path, data.preprocessor.columns)

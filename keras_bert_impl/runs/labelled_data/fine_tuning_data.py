@@ -125,7 +125,8 @@ class Data:
       counts = row_files.find(path, origin)
       if counts is None:
         counts = self._write(path, origin, split)
-      self._rows[split] = rows = self.read_rows(path)
+      rows = row_files.read(path, self.preprocessor.columns)
+      self._rows[split] = rows
       self.counts[split] = {
         "examples": len(examples),
         "rows": len(rows),
@@ -182,10 +183,6 @@ class Data:
     rows = self.preprocessor.make_rows(examples, self.tokenizer, counts)
     row_files.write(path, rows, self.preprocessor.columns, origin, counts)
     return counts
-
-  def read_rows(self, path):
-    """Returns the `Rows` of a file that `write_rows` wrote."""
-    return row_files.read(path, self.preprocessor.columns)
 
   def _check_agreement(self, tokenizer, examples):
     """Checks that vocabulary, text normalisation and texts fit together."""
