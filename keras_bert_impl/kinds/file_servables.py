@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  Registers the ops of the tokenizers.
 
-from keras_bert_impl import configs, heads, kinds, tokenizers
+from keras_bert_impl import configs, features, heads, kinds, tokenizers
 from keras_bert_impl.serving import servables
 from keras_bert_impl.serving.small import runtimes
 
@@ -60,6 +60,8 @@ class FileModel:
       found = self._runtime(dict(zip(self.input, inputs, strict=True)))
       return [found[name] for name in self.output]
 
+    # As of the model, where a client has none.
+    rows = {features.POOLING_MASK: rows[features.INPUT_MASK]} | rows
     inputs = [rows[name] for name in self.input]
     found = tf.numpy_function(run, inputs, [spec.dtype for spec in specs])
     for tensor, spec in zip(found, specs, strict=True):

@@ -227,6 +227,18 @@ def test_heads_without_ids_are_served_with_the_graph(make, tmp_path):
 
 
 @pytest.mark.integration
+def test_late_interaction_is_served_as_it_was_trained(tmp_path):
+  encoder = kb.MultiVectorEncoder.from_checkpoint(
+    DATA / "late", query_length=9, query_prefix="cat", document_prefix="the"
+  )
+  servable = encoder.servable()
+  folder = export.export(servable, str(tmp_path), "onnx")
+  request = {"query": strings(TEXTS[2:4]), "document": strings(TEXTS[:2])}
+  found = file_answers.load(folder)["serving_default"].run(request)
+  answers.check(found, answer_of(servable, request))
+
+
+@pytest.mark.integration
 def test_static_vectors_are_told_to_be_for_clients(tmp_path):
   encoder = kb.StaticEncoder.from_checkpoint(DATA / "static")
   folder = encoder.export(tmp_path, format="onnx")

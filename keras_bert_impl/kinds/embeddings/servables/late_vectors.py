@@ -141,6 +141,12 @@ class LateInteractionServable(servables.Servable):
       servables.IS_CUT: is_cut,
     }
 
+  @property
+  def row_inputs(self):
+    """Inputs of `answer_rows`: which tokens are compared besides."""
+    own = super().row_inputs
+    return own | {features.POOLING_MASK: own[features.INPUT_IDS]}
+
   def _spans(self, kind, text, length):
     """Returns starts and ends of the tokens, as `LateInteraction.spans`."""
     prompt, lower = self.prompts[kind], self.do_lower_case
