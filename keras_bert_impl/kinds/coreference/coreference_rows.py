@@ -204,6 +204,7 @@ class CoreferencePreprocessor(fine_tuning.Preprocessor):
   segment_overlap: int = 0
   max_span_width: int = 10
   genres: tuple[str, ...] = ()
+  reads_documents = True
 
   @property
   def columns(self):

@@ -124,10 +124,12 @@ class Run:
     """Padded lengths of batches, ascending tuple of int."""
     training = self.training
     is_tpu = training["use_tpu"] or training["distribution_strategy"] == "tpu"
-    return lengths.padded_lengths(
-      self.fine_tuning.preprocessor.longest_row,
-      by_length=self.settings.bucket_by_length and not is_tpu,
-    )
+    by_length = self.settings.bucket_by_length and not is_tpu
+    longest = self.fine_tuning.preprocessor.longest_row
+    if not by_length and self.fine_tuning.preprocessor.reads_documents:
+      splits = [*self.data.stages, *self.data.other_splits]
+      longest = max(max(self.data.rows(split).lengths) for split in splits)
+    return lengths.padded_lengths(int(longest), by_length=by_length)
 
   def rows(self, split):
     """Returns the `Rows` of a split as the run reads them."""

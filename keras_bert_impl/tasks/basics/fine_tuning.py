@@ -107,11 +107,14 @@ class Preprocessor(abc.ABC):
     max_seq_length: int, most ids of a row.
     columns: {name: `Column`} of its rows; ids under `features.INPUT_IDS`.
     undescribed: tuple of str, fields that do not decide the ids and labels.
+    reads_documents: bool, whether a row is as long as its example, so that the
+      data say how long rows are.
   """
 
   max_seq_length: int
   columns: dict
   undescribed = ()
+  reads_documents = False
 
   @property
   def longest_row(self):
