@@ -60,7 +60,7 @@ def make_parts(run, splits, options):
   return fine_tuning.FineTuning(
     preprocessor,
     text_generation.TextGenerationTask(
-      config, options.label_smoothing, tokens, start, searched
+      config, options.label_smoothing, tokens, start, searched, at_targets=True
     ),
     generation_scores.GenerationEvaluator(tokenizer, tokens.end, metrics),
     used_with=options.searched | {"metrics": [*metrics]},

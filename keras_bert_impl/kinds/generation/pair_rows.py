@@ -1,10 +1,13 @@
 """Rows of pairs: what a decoder reads and writes, or a text that goes on.
 
 decoder         input_ids: the text that is read. decoder_ids: the id that
-                begins the other text, and that text. label_ids: that text and
-                its end. The two have lengths of their own.
-left to right   input_ids: the text, and the one that follows it. label_ids:
-                the token after each of the second.
+                begins the other text, and that text.
+left to right   input_ids: the text, and the one that follows it.
+                masked_lm_positions: where each token of the second is
+                predicted, that before it; no other place has logits.
+
+Both have label_ids: the text that is written, and its end. The two texts have
+lengths of their own.
 """
 
 import dataclasses
@@ -46,14 +49,13 @@ class PairPreprocessor(fine_tuning.Preprocessor):
   @property
   def columns(self):
     """{name: `Column`} of the rows."""
-    columns = {
+    written = (
+      features.DECODER_IDS if self.has_decoder else features.MASKED_LM_POSITIONS
+    )
+    return {
       features.INPUT_IDS: fine_tuning.Column(),
       features.SEGMENT_IDS: fine_tuning.Column(),
-    }
-    if not self.has_decoder:
-      return columns | {features.LABEL_IDS: fine_tuning.Column(padding=NONE)}
-    return columns | {
-      features.DECODER_IDS: fine_tuning.Column(shape=_OF_TARGET),
+      written: fine_tuning.Column(shape=_OF_TARGET),
       features.LABEL_IDS: fine_tuning.Column(shape=_OF_TARGET, padding=NONE),
     }
 
@@ -102,7 +104,7 @@ class PairPreprocessor(fine_tuning.Preprocessor):
         yield ids[mask > 0], segments[mask > 0]
 
   def _targets(self, examples, tokenizer, counts):
-    """Yields the ids of the targets, arrays; empty where there is none."""
+    """Yields the ids of the targets, arrays; [NONE] where there is none."""
     room = self.max_target_length - len(self.target_begin + self.target_end)
     for start in range(0, len(examples), _PAIRS):
       some = examples[start : start + _PAIRS]
@@ -116,16 +118,15 @@ class PairPreprocessor(fine_tuning.Preprocessor):
         if len(ids) > room:
           counts["targets cut to max_target_length"] += 1
         framed = (self.target_begin, ids[:room], self.target_end)
-        yield np.concatenate(framed) if example.is_labelled else ids[:0]
+        yield np.concatenate(framed if example.is_labelled else [[NONE]])
 
   def _pair(self, ids, segments, target):
     """Returns the row of a decoder."""
-    read = [self.start, *target[:-1]]
     return {
       features.INPUT_IDS: ids,
       features.SEGMENT_IDS: segments,
-      features.DECODER_IDS: read,
-      features.LABEL_IDS: target if len(target) else [NONE],
+      features.DECODER_IDS: [self.start, *target[:-1]],
+      features.LABEL_IDS: target,
     }
 
   def _continued(self, ids, segments, target, example):
@@ -137,11 +138,10 @@ class PairPreprocessor(fine_tuning.Preprocessor):
           " that begins texts: leave it out."
         )
       ids, segments = np.array([self.start]), np.zeros(1)
-    more = max(len(target) - 1, 0)
-    labels = np.full(len(ids) + more, NONE)
-    labels[len(labels) - len(target) :] = target
+    more = len(target) - 1
     return {
       features.INPUT_IDS: np.concatenate([ids, target[:more]]),
       features.SEGMENT_IDS: np.pad(segments, (0, more)),
-      features.LABEL_IDS: labels,
+      features.MASKED_LM_POSITIONS: len(ids) - 1 + np.arange(len(target)),
+      features.LABEL_IDS: target,
     }

@@ -22,6 +22,8 @@ class TextGenerationTask(cross_entropy.ClassifyingTask):
     tokens: `settings.TokenIds`.
     start: int, as of `decoders.of_model`, or None.
     search_settings: `settings.SearchSettings` of the texts that are scored.
+    at_targets: bool, whether a model from left to right computes logits at the
+      places of `masked_lm_positions` alone, as it learns; opened, it has all.
   """
 
   config: configs.EncoderConfig
@@ -29,9 +31,10 @@ class TextGenerationTask(cross_entropy.ClassifyingTask):
   tokens: settings.TokenIds = settings.TokenIds()
   start: int | None = None
   search_settings: settings.SearchSettings | None = None
+  at_targets: bool = False
 
   head = heads.GENERATION
-  undescribed = ("tokens", "start", "search_settings")
+  undescribed = ("tokens", "start", "search_settings", "at_targets")
 
   @property
   def stored_head(self):
@@ -45,9 +48,14 @@ class TextGenerationTask(cross_entropy.ClassifyingTask):
     return token_ids.to_dict(self.tokens, self.start, self.config)
 
   def build_model(self):
-    """Returns an `EncoderDecoder` or `MaskedLanguageModel` of fresh weights."""
+    """Returns a model of fresh weights.
+
+    `EncoderDecoder`, `MaskedLanguageModel` or, at targets, `PretrainingModel`.
+    """
     if self.config.num_decoder_layers:
       return models.EncoderDecoder(self.config)
+    if self.at_targets:
+      return models.PretrainingModel(self.config, use_sentence_head=False)
     return models.MaskedLanguageModel(self.config)
 
   def weights(self, batch):
@@ -78,9 +86,9 @@ class TextGenerationTask(cross_entropy.ClassifyingTask):
       mask = batch[features.INPUT_MASK]
       if not self.config.num_decoder_layers:
         # The text that is to be continued, without what follows it.
-        is_written = batch[features.LABEL_IDS] >= 0
-        before = tf.cumsum(tf.cast(is_written, tf.int32), 1, exclusive=True)
-        mask *= tf.cast(before == 0, tf.int32)
+        last = batch[features.MASKED_LM_POSITIONS][:, :1]
+        places = tf.range(tf.shape(mask)[1])
+        mask *= tf.cast(places <= last, tf.int32)
       # A row of padding has no text, as no search may.
       first = tf.one_hot([0], tf.shape(mask)[1], dtype=tf.int32)
       mask = tf.maximum(mask, first)

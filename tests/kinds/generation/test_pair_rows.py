@@ -52,11 +52,14 @@ def test_a_text_goes_on_where_it_ends():
   text = ids_of(tokenizer, "the cat sat on the mat")
   target = [*ids_of(tokenizer, "the cat"), 0]
   assert first["input_ids"].tolist() == text + target[:-1]
-  labels = (len(text) - 1) * [-1] + target
-  assert first["label_ids"].tolist() == labels
+  assert first["label_ids"].tolist() == target
+  places = range(len(text) - 1, len(text) + len(target) - 1)
+  assert first["masked_lm_positions"].tolist() == [*places]
   last = rows[2]
-  assert last["input_ids"].tolist() == ids_of(tokenizer, "the mat")
-  assert set(last["label_ids"].tolist()) == {-1}
+  text = ids_of(tokenizer, "the mat")
+  assert last["input_ids"].tolist() == text
+  assert last["label_ids"].tolist() == [-1]
+  assert last["masked_lm_positions"].tolist() == [len(text) - 1]
 
 
 def test_long_targets_keep_their_ends_and_are_counted():

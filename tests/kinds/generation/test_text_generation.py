@@ -1,5 +1,6 @@
 """The loss of texts that are written, and training from Python and scripts."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -52,6 +53,17 @@ def test_the_loss_is_that_of_transformers(name):
   assert total == float(task.denominators(batch)["token"])
 
 
+def test_only_places_before_tokens_that_are_written_have_logits():
+  task, batch, outputs, _ = task_of(DATA / "decoders/gpt2")
+  model, _, _ = test_decoders.opened(DATA / "decoders/gpt2")
+  trained = dataclasses.replace(task, at_targets=True).build_model()
+  trained.set_weights(model.get_weights())
+  places = np.tile([[3, 4, 6]], (len(batch["input_ids"]), 1))
+  found = trained({**batch, "masked_lm_positions": places})["token_logits"]
+  expected = np.array(outputs["token_logits"])[:, places[0]]
+  np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["bart", "gpt2"])
 def test_smoothed_labels_are_those_of_transformers(name):
   task, batch, outputs, _ = task_of(DATA / "decoders" / name, 0.1)
@@ -79,18 +91,17 @@ def test_the_predictor_writes_what_the_generator_does(name, tmp_path):
   )
   ids = np.array([[5, 6, 7, 8], [9, 5, 0, 0], [0, 0, 0, 0]], "int32")
   mask = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]], "int32")
-  labels = np.full((3, 4), -1, "int32")
-  batch = {"input_ids": ids, "input_mask": mask, "label_ids": labels}
+  batch = {"input_ids": ids, "input_mask": mask}
+  batch["masked_lm_positions"] = np.array([[3], [1], [0]], "int32")
   write = tf.function(task.predictor(model), autograph=False)
   found = write(batch)
   assert found["ids"].shape == (3, 5)
   if not model.config.num_decoder_layers:
-    more = {**batch, "label_ids": labels.copy()}
-    more["label_ids"][0, 1:] = 7  # [5, 6] is the text; the rest follows it.
-    short = write(
-      {**batch, "input_ids": ids[:, :2], "input_mask": mask[:, :2]}
-      | {"label_ids": labels[:, :2]}
-    )
+    # [5, 6] is the text; the rest follows it.
+    places = np.array([[1, 2, 3], [1, 0, 0], [0, 0, 0]], "int32")
+    more = {**batch, "masked_lm_positions": places}
+    cut = {"input_ids": ids[:, :2], "input_mask": mask[:, :2]}
+    short = write(more | cut)
     np.testing.assert_array_equal(write(more)["ids"][0], short["ids"][0])
   alone = write({name: x[1:2, :2] for name, x in batch.items()})
   np.testing.assert_array_equal(alone["ids"][0], found["ids"][1])
