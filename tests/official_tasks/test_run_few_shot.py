@@ -142,7 +142,7 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
     (
       rows | {"template": "{questoin}"},
       "dev.jsonl:1 has no column 'questoin'; it has 'q', 'a', 'b', 'label':"
-      " name the right one with template",
+      " write it, or name the right one with template",
     ),
     (rows | {"num_fewshot": "1"}, "--do_train: give --train_file"),
     (

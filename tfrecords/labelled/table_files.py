@@ -72,10 +72,10 @@ class Row(NamedTuple):
       ValueError: the row has no such column.
     """
     if column not in self.values:
-      remedy = f": name the right one with {option}" if option else ""
+      remedy = option and f": write it, or name the right one with {option}"
       raise ValueError(
         f"{self.origin} has no column {column!r}; it has "
-        f"{', '.join(map(repr, self.values))}{remedy}."
+        f"{', '.join(map(repr, self.values))}{remedy or ''}."
       )
     return self.values[column]
 
@@ -213,10 +213,12 @@ def _to_rows(lines, path, columns, counts):
       rows.append(Row(dict(zip(columns, fields, strict=True)), origin))
     elif counts is not None:
       counts["malformed rows"] += 1
+    elif fields == [""]:
+      raise ValueError(f"{origin} is an empty line: remove it.")
     else:
       raise ValueError(
         f"{origin} has {len(fields)} fields, but there are {len(columns)} "
-        f"columns: {', '.join(columns)}."
+        f"columns ({', '.join(columns)}): mend the line, or remove it."
       )
   return rows
 

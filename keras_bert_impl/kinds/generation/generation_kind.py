@@ -37,7 +37,6 @@ def make_parts(run, splits, options):
   config, tokenizer = run.encoder_config, run.tokenizer
   if not config.num_decoder_layers:
     _check_is_causal(run)
-  _check_lengths(run, options)
   tokens, start = token_ids.completed(
     *token_ids.read(_folder(run)), tokenizer.vocabulary, config
   )
@@ -46,14 +45,16 @@ def make_parts(run, splits, options):
       f"{run.init_checkpoint} has no token that ends a text: give its"
       " config.json eos_token_id, or its vocabulary a [SEP]."
     )
+  begin, end = token_ids.begin_of(tokens, tokenizer, config), tokens.end[:1]
+  _check_lengths(run, options, len(begin + end))
   preprocessor = pair_rows.PairPreprocessor(
     run.settings.max_seq_length,
     options.max_target_length,
     bool(config.num_decoder_layers),
     options.prefix,
     start,
-    token_ids.begin_of(tokens, tokenizer, config),
-    tokens.end[:1],
+    begin,
+    end,
   )
   searched = settings.SearchSettings(**options.searched)
   metrics = options.metrics or generation_scores.METRICS
@@ -86,10 +87,21 @@ def _check_is_causal(run):
     )
 
 
-def _check_lengths(run, options):
-  """Raises ValueError if a text or the prefix has no room."""
+def _check_lengths(run, options, num_special):
+  """Raises ValueError if a text or the prefix has no room.
+
+  Args:
+    run: as `make_parts`; so are options.
+    options: `generation_options.GenerationOptions`.
+    num_special: int, tokens that begin and end what is written.
+  """
   config, longest = run.encoder_config, run.encoder_config.longest_input
   most, target = run.settings.max_seq_length, options.max_target_length
+  if target <= num_special:
+    raise ValueError(
+      f"max_target_length ({target}) must be at least {num_special + 1}: what"
+      " begins and ends a text counts."
+    )
   needed = target if config.num_decoder_layers else most + target
   if longest is not None and needed > longest:
     what = "" if config.num_decoder_layers else f" and max_seq_length ({most})"

@@ -142,12 +142,11 @@ class TextGenerator(text_probabilities.TextProbabilities[str, list[Generated]]):
     text, target = record.get("text"), record.get("target")
     if isinstance(text, list | tuple) and len(text) == 2 and target is None:
       text, target = text
-    return pair_files.make_pair(
-      str(number),
-      records.checked_text(text, f"{place}.text"),
-      records.checked_text(target, f"{place}.target"),
-      place,
-    )
+    texts = {"text": text, "target": target}
+    for name, value in texts.items():
+      if value is not None:
+        records.checked_text(value, f"{place}.{name}")
+    return pair_files.make_pair(str(number), text, target, place)
 
   def _read_file(self, path, text_column="text", target_column="target"):
     source = pair_files.PairSource(text=text_column, label=target_column)

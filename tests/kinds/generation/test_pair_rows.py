@@ -146,7 +146,20 @@ def test_pairs_are_complete(tmp_path):
   with pytest.raises(ValueError, match="pairs.tsv:3 has no target"):
     source.read([str(path)], True, {})
   assert [x.target for x in source.read([str(path)], False, {})] == ["c", None]
-  path = tmp_path / "pairs.jsonl"
-  path.write_text('{"text": "a", "summary": "b"}\n')
-  with pytest.raises(ValueError, match="no column 'target'.*target_column"):
+  for name, text in (
+    ("pairs.tsv", "text\ttarget\na\tb\n\nc\td\n"),
+    ("pairs.csv", "text,target\na,b\n\nc,d\n"),
+  ):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(ValueError, match=f"{name}:3 is an empty line: remove"):
+      source.read([str(path)], True, {})
+  path.write_text("text,target\na,b\nc\n")
+  with pytest.raises(ValueError, match="csv:3 has 1 fields, .* mend the line"):
     source.read([str(path)], True, {})
+  path = tmp_path / "pairs.jsonl"
+  for target in ("", ', "summary": "b"', ', "target": null'):
+    path.write_text('{"text": "a"' + target + "}\n")
+    message = "jsonl:1 has no column 'target'; .*: write it, or .*target_column"
+    with pytest.raises(ValueError, match=message):
+      source.read([str(path)], True, {})

@@ -161,6 +161,8 @@ def fixture_run(tmp_path_factory):
     "encoder": other | encoder,
     "prefix": other | {"prefix": "cat " * 20},
     "length": other | {"max_target_length": 600},
+    "room": other | {"max_target_length": 2},
+    "beams": other | {"num_beams": 0},
     "target": other | {"train_file": bad},
     "metric": other | {"metrics": "rouge3"},
     "dev": other | {"do_train": False, "do_eval": True},
@@ -233,6 +235,8 @@ def test_mistakes_are_one_line(run):
     ("encoder", "is an encoder (bert), which writes no text"),
     ("prefix", "has 20 tokens, but max_seq_length (16) has room for 14"),
     ("length", "max_target_length (600) must be at most"),
+    ("room", "max_target_length (2) must be at least 3: what begins"),
+    ("beams", "num_beams (0) must be in [1, 256]"),
     ("target", "bad.jsonl:2 has no target: write it"),
     ("metric", "metrics ('rouge3') must be one of"),
     ("dev", "--do_eval: give --dev_file or --dev_fraction"),
@@ -305,7 +309,7 @@ def test_adapters_learn_alone(t5):
   [
     ([("a", "")], "data[0] has no target: write it"),
     ([(" ", "b")], "data[0] has no text: write it"),
-    (["a"], "data[0].target (None) must be a str"),
+    (["a"], "data[0] has no target: write it, or leave data[0] out"),
     ([{"text": 3, "target": "b"}], "data[0].text (3) must be a str"),
   ],
 )

@@ -123,9 +123,9 @@ def test_a_json_file_of_several_lists_is_read_by_key(tmp_path):
 @pytest.mark.parametrize(
   ("name", "text", "message"),
   [
-    ("a.tsv", "a\tb\n1\t2\n3\n", r"a.tsv:3 has 1 fields, .* 2 columns: a, b\."),
+    ("a.tsv", "a\tb\n1\t2\n3\n", r"a.tsv:3 has 1 fields, .* \(a, b\): mend"),
     ("a.tsv", "a\tb\n1\t2\t3\n", r"a.tsv:2 has 3 fields, .* 2 columns"),
-    ("a.tsv", "a\tb\n\n1\t2\n", r"a.tsv:2 has 1 fields"),
+    ("a.tsv", "a\tb\n\n1\t2\n", r"a.tsv:2 is an empty line: remove it"),
     ("a.tsv", "a\tb\ta\n", r"a.tsv:1 names two columns 'a'"),
     ("a.csv", "a,b\n1,2,3\n", r"a.csv:2 has 3 fields"),
     ("a.csv", 'a,b\n1,"2\n3,4\n', r"a.csv:2 is not csv"),
