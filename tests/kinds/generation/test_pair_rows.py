@@ -163,3 +163,12 @@ def test_pairs_are_complete(tmp_path):
     message = "jsonl:1 has no column 'target'; .*: write it, or .*target_column"
     with pytest.raises(ValueError, match=message):
       source.read([str(path)], True, {})
+
+
+def test_splits_of_tensorflow_datasets_are_pairs():
+  tfds = pytest.importorskip("tensorflow_datasets")
+  source = pair_files.PairSource(text="en", label="de")
+  with tfds.testing.mock_data(num_examples=3):
+    pairs = source.read(["tfds:wmt16_translate/de-en?split=train"], True, {})
+  assert len({(pair.text, pair.target) for pair in pairs}) == 3
+  assert pairs[2].origin == "tfds:wmt16_translate/de-en?split=train:2"

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import pathlib
 import random
 import shutil
@@ -125,7 +124,7 @@ def write_pairs(path, pairs, names=("text", "target")):
 
 @pytest.fixture(name="run", scope="module")
 def fixture_run(tmp_path_factory):
-  """Folder, flags and outcomes of run_seq2seq.py: trained, cut, refused."""
+  """Folder, flags and outcomes of run_seq2seq.py: trained, refused."""
   folder = tmp_path_factory.mktemp("run")
   sizes = {"hidden_size": 32, "hidden_dropout_prob": 0.0}
   scripts.write_model_files(
@@ -146,9 +145,6 @@ def fixture_run(tmp_path_factory):
   trained = usual | {"dev_file": dev, "output_dir": folder / "out"}
   trained |= {"do_train": True, "do_eval": True, "num_train_epochs": 8}
   trained |= {"early_stopping_patience": 3, "metrics": "exact_match,rougeL"}
-  part = usual | {"do_train": True, "num_train_epochs": 2}
-  part |= {"save_checkpoints_steps": 10, "keep_checkpoint_max": 9}
-  part |= {"label_smoothing": 0.1}
   other = usual | {"do_train": True, "output_dir": folder / "none"}
   encoder = {"bert_config_file": folder / "encoder/bert_config.json"}
   flags = {
@@ -156,8 +152,6 @@ def fixture_run(tmp_path_factory):
     "written": trained
     | {"do_train": False, "do_eval": False, "do_predict": True}
     | {"test_file": dev, "num_beams": 2},
-    "half": part | {"output_dir": folder / "half"},
-    "again": part | {"output_dir": folder / "again"},
     "encoder": other | encoder,
     "prefix": other | {"prefix": "cat " * 20},
     "length": other | {"max_target_length": 600},
@@ -202,31 +196,6 @@ def test_a_run_is_opened_and_writes_what_it_wrote(run, tmp_path):
   answer = served.signatures["serving_default"](text=tf.constant(texts))
   assert [x.decode() for x in answer["text"].numpy()] == expected
   assert generator.evaluate(translations(30, 2))["exact_match"] > 0.9
-
-
-@pytest.mark.integration
-def test_an_interrupted_run_ends_with_the_same_weights(run):
-  folder, flags, outcomes = run
-  assert outcomes["half"][0] == outcomes["again"][0] == 0, outcomes["half"][2]
-  half = folder / "half"
-  state = half / "checkpoint"
-  checkpoints = tf.train.get_checkpoint_state(str(half))
-  first, *_, last = map(
-    os.path.basename, checkpoints.all_model_checkpoint_paths
-  )
-  # As after an interruption behind the first checkpoint.
-  state.write_text(state.read_text().replace(last, first))
-  for path in half.glob(f"{last}*"):
-    path.unlink()
-  (half / "results.json").unlink()
-  status, _, err = scripts.run("run_seq2seq", **flags["half"])
-  assert status == 0, err
-  ours, theirs = (
-    {w.path: w.numpy() for w in kb.TextGenerator(folder / x).model.weights}
-    for x in ("half", "again")
-  )
-  for name in ours:
-    np.testing.assert_array_equal(ours[name], theirs[name])
 
 
 @pytest.mark.integration
