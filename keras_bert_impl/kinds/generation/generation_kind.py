@@ -110,12 +110,12 @@ def _check_lengths(run, options, num_special):
       " the positions of the model: lower it."
     )
   size = len(run.tokenizer.tokenize(options.prefix))
-  room = most - run.tokenizer.num_special_tokens(1)
-  if size >= room:
+  least = size + run.tokenizer.num_special_tokens(1) + 1
+  if most < least:
     raise ValueError(
-      f"prefix ({options.prefix!r}) has {size} tokens, but max_seq_length"
-      f" ({most}) has room for {room} of prefix and text: shorten it, or give a"
-      " larger max_seq_length."
+      f"max_seq_length ({most}) must be at least {least}, as prefix"
+      f" ({options.prefix!r}) has {size} tokens: give a larger one, or shorten"
+      " it."
     )
 
 

@@ -202,7 +202,7 @@ def test_a_run_is_opened_and_writes_what_it_wrote(run, tmp_path):
 def test_mistakes_are_one_line(run):
   for name, message in (
     ("encoder", "is an encoder (bert), which writes no text"),
-    ("prefix", "has 20 tokens, but max_seq_length (16) has room for 14"),
+    ("prefix", "max_seq_length (16) must be at least 23, as prefix ('cat cat"),
     ("length", "max_target_length (600) must be at most"),
     ("room", "max_target_length (2) must be at least 3: what begins"),
     ("beams", "num_beams (0) must be in [1, 256]"),
