@@ -213,7 +213,7 @@ def test_text_without_sentinels_or_following_sentences_is_refused(tmp_path):
         "no document of the corpus has two sentences",
       ),
       (
-        {"objective": "t5", "masking": "static"},
+        {"objective": "t5"},
         "has 0 of the 2 sentinels <extra_id_0> to <extra_id_1>",
       ),
       ({"objective": "gpt", "pack_sequences": True}, "must be left out"),

@@ -12,7 +12,8 @@ import time
 
 from absl import logging
 
-from keras_bert_impl import locks, options
+from keras_bert_impl import choices, locks, options
+from keras_bert_impl.tasks.masking import masking as masking_lib
 from keras_bert_impl.tokenizers.formats import (
   tokenizer_options,
   vocabularies,
@@ -134,8 +135,9 @@ def write_shards(
 
   Raises:
     ValueError: a value is wrong; the corpus is empty, or a single document
-      where pairs are needed; the output was started with other values, or
-      another process is writing it; or Apache Beam is needed and missing.
+      where pairs are needed; the vocabulary has too few sentinels; the output
+      was started with other values, or another process is writing it; or Apache
+      Beam is needed and missing.
     FileNotFoundError: a file is missing. OSError: writing failed; finished
       shards stay.
   """
@@ -143,6 +145,7 @@ def write_shards(
   # Workers and Beam get the file, not the folder or the name it was found by.
   vocabulary = vocabularies.Vocabulary.load(config.vocab_file)
   config = dataclasses.replace(config, vocab_file=vocabulary.origin)
+  _check_noise(config, vocabulary)
   beam = beam or writing_config.BeamConfig()
   if beam.runner:
     beam_runner.prepare_data_sets(input_files, beam)
@@ -189,6 +192,13 @@ def plan_shards(config, vocabulary, files, output_files):
     shards.ShardTask(path, config, tuple(chunks), origin)
     for path, chunks in zip(output_files, chunks_of, strict=True)
   ]
+
+
+def _check_noise(config, vocabulary):
+  """Checks that the vocabulary has what noise needs, made now or in reading."""
+  values = config.masking_values
+  if values["masking_policy"] in choices.NOISES:
+    masking_lib.make(vocabulary, config.max_seq_length, **values)
 
 
 def _check_documents(files, config):
