@@ -14,10 +14,12 @@ Each contestant lives in a process of its own. They take turns, a few steps
 each, so that whatever else the machine does hits all of them; the peak of the
 matrix product is measured in the same turns. Printed are medians over the
 rounds, but of the peak the best round; its share counts matrix products only,
-as the peak does. Compare within one run only. On a CPU without AVX512_VNNI
-TensorFlow uses oneDNN only with TF_ENABLE_ONEDNN_OPTS=1 in the environment,
-which is set here, as every script does, and XLA_FLAGS; a forward pass in
-bfloat16 has TF_ONEDNN_ASSUME_FROZEN_WEIGHTS=1, whoever's it is.
+as the peak does. Ratios are of the clock and of CPU seconds, which other work
+on the machine lengthens less. Compare within one run only. The objectives
+"bart", "t5" and "gpt" are measured beside transformers alone. On a CPU without
+AVX512_VNNI TensorFlow uses oneDNN only with TF_ENABLE_ONEDNN_OPTS=1 in the
+environment, which is set here, as every script does, and XLA_FLAGS; a forward
+pass in bfloat16 has TF_ONEDNN_ASSUME_FROZEN_WEIGHTS=1, whoever's it is.
 """
 
 import argparse
@@ -49,6 +51,15 @@ LINES = {
   "step, 2 x 512": {"batch_size": 2, "seq_length": 512},
   "step, 2 layers of 128, 32 x 128": {"batch_size": 32, **_TINY},
   "forward, 8 x 128": {"mode": "forward"},
+  **{
+    f"{mode}, 4 layers of 256, 32 x 128": {
+      "mode": mode,
+      "batch_size": 32,
+      "num_layers": 4,
+      "hidden_size": 256,
+    }
+    for mode in contestants.DECODERS
+  },
 }
 
 
@@ -71,12 +82,13 @@ class Contestant:
     if contestant == "Model Garden":
       environment["TF_USE_LEGACY_KERAS"] = "1"
     self.process = asked_process.AskedProcess(command, environment)
-    self.seconds = []
+    self.seconds, self.cpu_seconds = [], []
 
   def run(self, num_steps):
     """Measures the seconds of one step, the mean of `num_steps`."""
-    [seconds] = self.process.ask(num_steps)
+    seconds, cpu_seconds = self.process.ask(num_steps)
     self.seconds.append(seconds / num_steps)
+    self.cpu_seconds.append(cpu_seconds / num_steps)
 
   def stop(self):
     """Ends the process."""
@@ -84,14 +96,22 @@ class Contestant:
 
 
 def measure(case, arguments):
-  """Returns {contestant: [seconds of one step, a round each]}."""
+  """Returns seconds of one step: those of the clock, and of the processor.
+
+  Returns:
+    Two dicts {contestant: [float, a round each]}.
+  """
   pythons = dict(item.rsplit("=", 1) for item in arguments.python)
   checkouts = dict(item.split("=", 1) for item in arguments.checkout)
   entries = [("ours", "ours", sys.executable, ROOT)]
   entries += [(k, "ours", sys.executable, v) for k, v in checkouts.items()]
   if arguments.jit_compile:
     entries += [("ours, XLA", "ours", sys.executable, ROOT)]
-  entries += [(name, name, python, "") for name, python in pythons.items()]
+  entries += [
+    (name, name, python, "")
+    for name, python in pythons.items()
+    if case.mode not in contestants.DECODERS or name == "transformers"
+  ]
   entries += [("peak", "peak", sys.executable, "")]
   running = [
     Contestant(*entry, case, entry[0] == "ours, XLA") for entry in entries
@@ -101,23 +121,34 @@ def measure(case, arguments):
       contestant.run(arguments.steps)
   for contestant in running:
     contestant.stop()
-  return {contestant.name: contestant.seconds for contestant in running}
+  return (
+    {contestant.name: contestant.seconds for contestant in running},
+    {contestant.name: contestant.cpu_seconds for contestant in running},
+  )
 
 
-def report(line, case, seconds):
+def _ratio(seconds, name):
+  """Returns the median of the rounds' ratios of a contestant to ours."""
+  pairs = zip(seconds["ours"], seconds[name], strict=True)
+  return statistics.median(it / ours for ours, it in pairs)
+
+
+def report(line, case, seconds, cpu_seconds):
   """Prints the table of one line."""
   peak = contestants.PEAK_FLOPS / min(seconds["peak"]) / 1e9
   print(f"\n{line}, {case.dtype}; products at most {peak:.0f} GFLOP/s")
-  print(f"{'':14}{'examples/s':>12}{'of peak':>9}{'ours / it':>11}  by round")
+  print(
+    f"{'':14}{'examples/s':>12}{'of peak':>9}{'ours / it':>11}"
+    f"{'of CPU s':>10}  by round"
+  )
   for name, rounds in seconds.items():
     if name == "peak":
       continue
     step = statistics.median(rounds)
-    pairs = zip(seconds["ours"], rounds, strict=True)
-    ratio = statistics.median(it / ours for ours, it in pairs)
     print(
       f"{name:14}{case.batch_size / step:12.2f}"
-      f"{case.flops / step / 1e9 / peak:9.0%}{ratio:11.2f}  "
+      f"{case.flops / step / 1e9 / peak:9.0%}{_ratio(seconds, name):11.2f}"
+      f"{_ratio(cpu_seconds, name):10.2f}  "
       + " ".join(f"{case.batch_size / s:.2f}" for s in rounds),
       flush=True,
     )
@@ -163,19 +194,20 @@ def main():
       case = contestants.Case(dtype=dtype, **LINES[line])
       if case.mode == "step" and dtype == "bfloat16":
         continue  # Nothing is trained with weights in bfloat16.
-      seconds = measure(case, arguments)
-      report(line, case, seconds)
+      seconds, cpu_seconds = measure(case, arguments)
+      report(line, case, seconds, cpu_seconds)
       if arguments.output:
-        _add(arguments.output, line, case, seconds)
+        _add(arguments.output, line, case, seconds, cpu_seconds)
 
 
-def _add(path, line, case, seconds):
+def _add(path, line, case, seconds, cpu_seconds):
   """Adds a line's measurement to a file of JSON lines."""
   entry = {
     "machine": machine(),
     "line": line,
     "case": dataclasses.asdict(case),
     "seconds": seconds,
+    "cpu_seconds": cpu_seconds,
   }
   with path.open("a") as file:
     file.write(json.dumps(entry) + "\n")
