@@ -79,6 +79,18 @@ class Row(NamedTuple):
       )
     return self.values[column]
 
+  def joined(self, column, option=None):
+    """Returns the text in a column, or those of a list with spaces between.
+
+    Args and raises: as `value`.
+    """
+    parts = [
+      text
+      for name, text in self.values.items()
+      if name.startswith(f"{column}.") and name[len(column) + 1 :].isdecimal()
+    ]
+    return " ".join(parts) or self.value(column, option)
+
 
 def read(path, columns=None, key=None, counts=None):
   """Returns the rows of a file, list of `Row`.

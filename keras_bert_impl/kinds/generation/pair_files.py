@@ -71,7 +71,7 @@ class PairSource(data_sets.Source):
   """Source of pairs.
 
   Attributes:
-    text: str, column of the texts that are read.
+    text: str, column of the texts that are read; of lists, of their sentences.
     label: str, column of those that are written.
   """
 
@@ -86,7 +86,7 @@ class PairSource(data_sets.Source):
 
   def example(self, row, name, label):
     """Returns the `Pair` of a row."""
-    text = row.value(self.text, "text_column")
+    text = row.joined(self.text, "text_column")
     return make_pair(name, text, label[0], row.origin, label[1])
 
 

@@ -165,6 +165,22 @@ def test_pairs_are_complete(tmp_path):
       source.read([str(path)], True, {})
 
 
+def test_sentences_in_a_list_are_a_text_and_one_of_several_targets_is_read(
+  tmp_path,
+):
+  path = tmp_path / "scitldr.jsonl"
+  path.write_text(
+    '{"source": ["We read.", "We write."], "target": ["Reading.", "Both."]}\n'
+    '{"source": [], "target": ["Nothing."]}\n'
+  )
+  source = pair_files.PairSource(text="source", label="target.0")
+  with pytest.raises(ValueError, match="jsonl:2 has no text"):
+    source.read([str(path)], True, {})
+  path.write_text(path.read_text().splitlines()[0])
+  (pair,) = source.read([str(path)], True, {})
+  assert (pair.text, pair.target) == ("We read. We write.", "Reading.")
+
+
 def test_splits_of_tensorflow_datasets_are_pairs():
   tfds = pytest.importorskip("tensorflow_datasets")
   source = pair_files.PairSource(text="en", label="de")
